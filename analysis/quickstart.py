@@ -35,8 +35,8 @@ print(f"{results.planned - results.missing} of {results.planned} runs, {results.
 # %% [markdown]
 # ## Who made the fewest mistakes
 #
-# Each player has its best setting. With enough repetitions, a setting is chosen on one half of them and evaluated on the
-# other. Players that observe one bit and players that observe the label are ranked separately.
+# Each agent has its best setting. With enough repetitions, a setting is chosen on one half of them and evaluated on the
+# other. Agents, which observe one bit, and forecasters, which observe the label, are ranked separately.
 
 
 # %%
@@ -45,7 +45,7 @@ def ranked(arena):
     return pd.DataFrame(
         {
             "rank": row.rank,
-            "player": row.name,
+            arena.noun: row.name,
             "mistakes %": round(100 * row.mistakes.mean, 2),
             "low": round(100 * row.mistakes.low, 2),
             "high": round(100 * row.mistakes.high, 2),
@@ -94,15 +94,15 @@ picture  # noqa: B018 - a cell shows its last expression
 # %% [markdown]
 # ## The first against the others
 #
-# All players run on the same streams, so differences are computed stream by stream. Two players differ significantly if the
+# All agents run on the same streams, so differences are computed stream by stream. Two agents differ significantly if the
 # interval of their difference does not contain 0.
 
 # %%
 leader = standings(first)[0]
 pairs = pd.DataFrame(
     {
-        "player": other,
-        "behind, points of %": round(-100 * gap.mean, 2),
+        first.noun: other,
+        "behind, pp": round(-100 * gap.mean, 2),
         "low": round(-100 * gap.high, 2),
         "high": round(-100 * gap.low, 2),
         "differs": not gap.contains(0.0),

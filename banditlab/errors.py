@@ -55,7 +55,7 @@ class FaultyTableError(UsageError):
 
 
 class IncompatibleError(BanditlabError):
-    """A player does not support a problem (for example AIOLI with :math:`K > 2`); a sweep skips such runs."""
+    """The agent or forecaster does not support the problem (for example AIOLI with :math:`K > 2`); a sweep skips such runs."""
 
 
 class HorizonRequiredError(IncompatibleError):
@@ -63,7 +63,7 @@ class HorizonRequiredError(IncompatibleError):
 
 
 class PlayerError(BanditlabError):
-    """A player violated its contract during a run, for example by an action out of range or probabilities with a wrong sum."""
+    """An agent or forecaster violated its contract, for example by probabilities with a wrong sum."""
 
 
 class EnvironmentContractError(BanditlabError):
@@ -83,9 +83,14 @@ CLOSE = 0.6
 """
 
 
+MOST_LISTED = 20
+"""The largest number of known names that are listed next to a suggestion; without a suggestion all are listed."""
+
+
 def nearest(name: str, known: Iterable[str], *, keep_order: bool = False) -> str:
     """Return "; did you mean 'x'?" if a known name is close, then the list of all known names, each once.
 
+    A list of more than `MOST_LISTED` names is left out if there is a suggestion.
     The namespace and version of an environment are ignored: "Sparse" is close to "banditlab/Sparse-v0". The list is
     sorted, or in the given order with `keep_order`.
     """
@@ -93,6 +98,8 @@ def nearest(name: str, known: Iterable[str], *, keep_order: bool = False) -> str
     likeness = {known: max(_likeness(name, known), _likeness(_bare(name), _bare(known))) for known in names}
     best = max(names, key=likeness.__getitem__, default="")
     hint = f"; did you mean {best!r}?" if best and likeness[best] >= CLOSE else ""
+    if hint and len(names) > MOST_LISTED:
+        return hint
     return f"{hint} (known: {', '.join(names) or 'none'})"
 
 

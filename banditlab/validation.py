@@ -134,7 +134,7 @@ ENTRIES = Size("BANDITLAB_MAX_ENTRIES", 50_000_000, "rows times columns of a CSV
 FEATURES = Size("BANDITLAB_MAX_FEATURES", 50_000_000, "features of a LIBSVM file: its largest index")
 UNPACKED = Size("BANDITLAB_MAX_UNPACKED_BYTES", 2**30, "bytes of a gzipped or Parquet file when it is unpacked")
 RUNS = Size(
-    "BANDITLAB_MAX_RUNS", 1_000_000, "runs of a sweep: environments x players x repetitions, grids multiplied out"
+    "BANDITLAB_MAX_RUNS", 1_000_000, "runs of a sweep: environments x learners x repetitions, grids multiplied out"
 )
 PLUGIN_SECONDS = Size("BANDITLAB_PLUGIN_SECONDS", 60, "seconds for the import of a plug-in")
 PENDING = Size("BANDITLAB_MAX_PENDING", 100_000, "open decisions of a policy without a log")

@@ -13,7 +13,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 SPEED = {
     "`banditron`": "banditron gamma=0.1",
     "`fastcb`": "fastcb second_order=full",
-    "SquareCB, Vowpal Wabbit's C++ driver, first order": "vw cbify=--squarecb",
+    "SquareCB (first-order), Vowpal Wabbit's C++ driver": "vw cbify=--squarecb",
     "`stackcb`": "stackcb second_order=full",
     "LinUCB, river": "river-linucb",
     "LinUCB, MABWiser": "mabwiser-linucb",

@@ -32,10 +32,11 @@ from banditlab.validation import probability
 
 
 class MyFirst(Agent):
-    """A perceptron for each class, played epsilon-greedily.
+    """A perceptron for each class, with epsilon-greedy exploration.
 
-    Problem: bandit multiclass. Update rule: play from (1 - gamma) e_best + gamma/K with best = argmax_k W_k . x; a right
-    answer with W_action . x <= 0 adds x to W_action, a wrong one with W_action . x >= 0 subtracts it. Cost O(K d) a round.
+    Problem: bandit multiclass. Update rule: draw the action from (1 - gamma) e_best + gamma/K with
+    best = argmax_k W_k . x. If the action is right and W_action . x <= 0, add x to W_action. If it is wrong and
+    W_action . x >= 0, subtract x. Cost O(K d) per round.
 
     Parameters
     ----------
@@ -45,8 +46,8 @@ class MyFirst(Agent):
 
     id = "my-first"
     group = "practice"
-    summary = "a perceptron for each class, played epsilon-greedily"
-    reference = "made here"
+    summary = "a perceptron for each class, with epsilon-greedy exploration"
+    reference = "own work"
     version = 1
     explores = False
 

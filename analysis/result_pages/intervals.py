@@ -46,7 +46,7 @@ def shown_noise(table: pd.DataFrame) -> str:
         "d",
         "K",
         "tables",
-        "any player ahead of uniform",
+        "any agent better than uniform",
         "any pair significantly different",
         "lead of the first, pp",
     ]
@@ -103,7 +103,7 @@ def shown_kinds(table: pd.DataFrame) -> str:
     head = [
         "kind",
         "pure-noise tables",
-        "any player ahead of uniform",
+        "any agent better than uniform",
         "ahead of the most frequent class",
         "false leads",
     ]

@@ -258,7 +258,7 @@ def players(tables: dict[str, Table]) -> str:
         relative = [f"{geometric(found):.3f}", f"{np.median(found):.3f}"]
         rows.append([code(name), str(len(found)), str(streams), *relative, str(ahead), str(behind)])
     head = [
-        "player",
+        "agent",
         "tables",
         "streams",
         "mistakes relative to `stackcb`: geometric mean",
@@ -315,7 +315,7 @@ def price(tables: dict[str, Table]) -> str:
 
 def longer(tables: dict[str, Table], long: dict[str, Table]) -> str:
     """Return a row per player: its mistakes on each table of more rounds, beside those on the same table's usual ones."""
-    head, rows = ["player"], []
+    head, rows = ["agent"], []
     if not long:
         return "not played"
     for name in long:

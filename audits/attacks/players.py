@@ -17,9 +17,9 @@ from audits.attacks.lines import Line
 from audits.attacks.player_child import CODE, PLAYED, READY, REFUSED, REPLACED, STOPPED, TRACEBACK
 from banditlab.registry import registry
 
-TITLE = "Crafted players"
+TITLE = "Crafted files of agents, forecasters and boosters"
 WORDS = """The attack changes files written by `Player.save`: those of every agent and forecaster, and of boosters over
-compiled trees. A separate process with 8 GiB of memory loads the files and runs the players. An outcome is `right` if
+compiled trees. A separate process with 8 GiB of memory loads the files and runs the loaded objects. An outcome is `right` if
 the file was loaded and run, or if one line rejected a round. It is `named` if `load` rejected the file in one line that
 names it, `lost` if the process died or hung, and `wrong` if the object's class, methods or names differ. `code run`
 counts pickles, `conftest.py` files and system commands that ran."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from banditlab.analysis.formats import learner
 from banditlab.analysis.joins import has_own_comparator, own_relative
 from banditlab.analysis.matrices import groups_of, matrix
 from banditlab.analysis.statistics import Floats, choose, first_half, moving_blocks
@@ -55,6 +56,11 @@ class Arena:
     def made(self) -> dict[object, Any]:
         """Cached results of functions decorated with `tables.once`."""
         return {}
+
+    @property
+    def noun(self) -> str:
+        """The word for those that are ranked here: "agent", "forecaster" or "learner"."""
+        return learner([self.kind])
 
     @cached_property
     def runs(self) -> pd.DataFrame:

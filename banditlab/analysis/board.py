@@ -21,7 +21,7 @@ from banditlab.analysis import look
 from banditlab.analysis.across import across
 from banditlab.analysis.embedding import json_text, policy, render, script_of
 from banditlab.analysis.explore import calls
-from banditlab.analysis.formats import count, data_title
+from banditlab.analysis.formats import count, data_title, learner
 from banditlab.analysis.statistics import critical
 from banditlab.analysis.tables import NothingFinishedError, Results, load, runnable_spec
 from banditlab.errors import UsageError
@@ -97,7 +97,7 @@ def write_board(
 
 def board_page(sweeps: Sequence[Results], left_out: Sequence[str] = ()) -> str:
     """Return the page of a board; `left_out` lists a message for each folder that the board omits."""
-    data = board_data(sweeps)
+    data, noun = board_data(sweeps), learner({kind for sweep in sweeps for kind in sweep.runs["kind"].unique()})
     script = script_of("charts.js", "board.js")
     return render(
         "board.html.j2",
@@ -105,11 +105,12 @@ def board_page(sweeps: Sequence[Results], left_out: Sequence[str] = ()) -> str:
         runs=count(sum(int(sweep.runs["run_id"].nunique()) for sweep in sweeps), "run"),
         sweeps=count(len(sweeps), "sweep"),
         settings=count(len(data["columns"]["mean"]), "setting"),
+        noun=noun,
         policy=policy(script),
         script=script,
         unfinished=[f"Left out: {sentence}" for sentence in left_out]
         + [f"{_name(s)}: {count(s.missing, 'run')} of {s.planned:,} missing" for s in sweeps if s.missing],
-        data=json_text(data),
+        data=json_text(data | {"noun": noun}),
         many=[(_name(s), over) for s in sweeps if s.spec.get("passes") and (over := across(s)) is not None],
     )
 

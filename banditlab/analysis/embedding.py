@@ -48,6 +48,7 @@ def _templates() -> jinja2.Environment:
         "amount": formats.amount,
         "short": formats.short,
         "duration": formats.duration,
+        "with_article": formats.with_article,
         "title_of": formats.environment_title,
         "records": lambda table: table.to_dict("records"),
         "sortable": lambda value: f"{value:.17g}" if math.isfinite(value) else "",

@@ -37,6 +37,7 @@ def explorable(
     """Return the data of one section. `rows` and `settings` are its tables; `groups` gives the kind of each player."""
     return {
         "rounds": arena.last_round,
+        "noun": arena.noun,
         "looks": {label: _look(looks[label]) for label in _labels(arena)},
         "groups": {label: groups.get(label, "") for label in _labels(arena)},
         "panels": _panels(arena),

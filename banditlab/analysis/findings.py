@@ -44,6 +44,8 @@ class Facts:
     ----------
     rows
         The ranked table.
+    noun
+        The word for those that are ranked: "agent", "forecaster" or "learner".
     repetitions, rounds, ranked_rounds
         The number of repetitions, of rounds, and of ranked rounds (see `Arena.ranked_rounds`).
     unit
@@ -64,6 +66,7 @@ class Facts:
     """
 
     rows: list[Standing]
+    noun: str
     repetitions: int
     rounds: int
     ranked_rounds: float
@@ -75,6 +78,11 @@ class Facts:
     below_model: int
     model: Model | None
     bounds: pd.DataFrame
+
+    @property
+    def nouns(self) -> str:
+        """The plural of `noun`, as the first word of a sentence."""
+        return f"{self.noun.capitalize()}s"
 
     @property
     def others(self) -> list[Standing]:
@@ -126,8 +134,8 @@ def _shared(facts: Facts) -> str:
     assert row is not None
     head = next(each for each in facts.rows if each.position == row.position)
     return (
-        "Players share a rank (=) if their difference from the first player of the rank is not significant. The largest such "
-        f"difference is that between {row.name} and {head.name}: {_gap(row.behind_group)}."
+        f"{facts.nouns} share a rank (=) if their difference from the first {facts.noun} of the rank is not significant. The "
+        f"largest such difference is between {row.name} and {head.name}: {_gap(row.behind_group)}."
     )
 
 
@@ -139,7 +147,7 @@ def _model(facts: Facts) -> str:
     return (
         f"The best logistic model in hindsight, B = {short(facts.model.norm_bound)}, has a mistake rate of {mistakes} over "
         f"all {facts.rounds:,} rounds. "
-        f"Players with a lower rate: {facts.below_model} of {len(facts.rows)}."
+        f"{facts.nouns} with a lower rate: {facts.below_model} of {len(facts.rows)}."
     )
 
 
@@ -155,7 +163,7 @@ SENTENCES = (
         "wins",
         lambda facts: facts.repetitions >= LEAST and 0 < facts.beaten == len(facts.others),
         lambda facts: (
-            f"{_first(facts)}, significantly lower than that of every other player. "
+            f"{_first(facts)}, significantly lower than that of every other {facts.noun}. "
             f"The next, {facts.rows[1].name}, is higher by {_gap(facts.rows[1].behind_first)}."
         ),
     ),
@@ -170,7 +178,7 @@ SENTENCES = (
     Sentence(
         "level",
         lambda facts: facts.repetitions >= LEAST and facts.beaten == 0 < len(facts.others),
-        lambda facts: f"{_first(facts)}; no other player is significantly worse.",
+        lambda facts: f"{_first(facts)}; no other {facts.noun} is significantly worse.",
     ),
     Sentence("shared", lambda facts: facts.widest is not None, _shared),
     Sentence(
@@ -178,7 +186,7 @@ SENTENCES = (
         lambda facts: not math.isnan(facts.constant),
         lambda facts: (
             f"Always choosing the {facts.constant_name} has a mistake rate of {share(facts.constant)}. "
-            f"Players with a lower rate: {facts.below_constant} of {len(facts.rows)}."
+            f"{facts.nouns} with a lower rate: {facts.below_constant} of {len(facts.rows)}."
         ),
     ),
     Sentence("model", lambda facts: facts.model is not None, _model),
@@ -203,14 +211,14 @@ SENTENCES = (
         "chosen",
         lambda facts: max(row.among for row in facts.rows) > 1 and facts.loosely_chosen == 0,
         lambda _: (
-            "For each half of the repetitions, the result is that of the setting that was best on the other half."
+            "Settings are chosen on one half of the repetitions and evaluated on the other half, and the other way round."
         ),
     ),
     Sentence(
         "in-sample",
         lambda facts: facts.loosely_chosen > 0,
         lambda facts: (
-            "Players whose setting was chosen on the reported repetitions, which makes their mistake rates too low: "
+            f"{facts.nouns} whose setting was chosen on the reported repetitions, which makes their mistake rates too low: "
             f"{facts.loosely_chosen} of {len(facts.rows)}."
         ),
     ),
@@ -225,9 +233,9 @@ SENTENCES = (
     Sentence(
         "streams",
         lambda facts: not facts.paired,
-        lambda _: (
-            "The players had different streams: each is compared with the best model of its own streams, "
-            "differences between players are not paired, and mistakes relative to a model are not compared."
+        lambda facts: (
+            f"The {facts.noun}s had different streams. Each is compared with the best model of its own streams, "
+            f"differences between {facts.noun}s are not paired, and mistakes relative to a model are not compared."
         ),
     ),
 )
@@ -241,6 +249,7 @@ def facts_of(arena: Arena) -> Facts:
     rows, constant = standings(arena), constant_share(arena).mean
     return Facts(
         rows=rows,
+        noun=arena.noun,
         repetitions=len(arena.repetitions),
         rounds=arena.last_round,
         ranked_rounds=arena.ranked_rounds,

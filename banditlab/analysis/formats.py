@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from banditlab.analysis.statistics import Interval
 from banditlab.validation import ALIASES
@@ -90,11 +90,24 @@ def facts_of_data(facts: Mapping[str, float], rounds: int) -> str:
         "follows_time": ", which depend on time: no intervals",
     }
     rows = f"{facts['rows']:,.0f} rows{''.join(text for name, text in details.items() if name in facts)}"
-    scaled = [f"; scaling {name[8:]} uses the whole table" for name in facts if name.startswith("scaling.")]
+    scalings = [name.removeprefix("scaling.") for name in facts if name.startswith("scaling.")]
+    scaled = [f"; contexts are scaled with all rows of the table (scaling = {name})" for name in scalings]
     fitted = "the first eighth of the rows" if "in_order" in facts else "the whole table"
     scaled += [f"; text features are fitted on {fitted}"] if "text" in facts else []
     gap = f"; losses of logistic models in hindsight are accurate to {facts['gap']:.1g} nats" if "gap" in facts else ""
     return f"{rows}, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}{largest}; {passes}{''.join(scaled)}{gap}"
+
+
+def learner(kinds: Iterable[str]) -> str:
+    """Return the word for those that have these kinds of feedback: "agent", "forecaster", or "learner" for several."""
+    words = {"bit": "agent", "label": "forecaster"}
+    found = {words.get(kind, "learner") for kind in kinds}
+    return found.pop() if len(found) == 1 else "learner"
+
+
+def with_article(noun: str) -> str:
+    """Return "an agent", "a forecaster" or "a learner"."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def count(n: int, noun: str) -> str:

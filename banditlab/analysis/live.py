@@ -56,7 +56,7 @@ def ranking_so_far(results: Results, planned: Mapping[tuple[str, str], int]) -> 
             for row in rows
         }
         waiting = [label for (place, label) in planned if place == arena.environment and label not in counts]
-        tables.append((data_title(arena.environment), rows, counts, waiting, constant_name(arena)))
+        tables.append((data_title(arena.environment), rows, counts, waiting, constant_name(arena), arena.noun))
     missing = results.missing
     failures = [f"{f.player} on {f.environment}, repetition {f.repetition}: {f.error}" for f in results.failures]
     failed_runs = sum(not failure.is_comparator for failure in results.failures)

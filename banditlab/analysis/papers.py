@@ -156,17 +156,17 @@ def paper_tables(arena: Arena) -> dict[str, pd.DataFrame]:
 
 COLUMNS: dict[str, list[tuple[str, str]]] = {
     "ranking": [
-        ("rank", ""), ("player", "Player"), ("setting", "Setting"), ("mistakes", r"Mistakes (\%)"),
+        ("rank", ""), ("player", "Agent"), ("setting", "Setting"), ("mistakes", r"Mistakes (\%)"),
         ("mistakes_low..mistakes_high", r"95\,\%"), ("behind_first", "Behind"),
         ("behind_first_low..behind_first_high", r"95\,\%"),
         ("relative_mistakes", "Relative"),
     ],
     "settings": [
-        ("player", "Player"), ("setting", "Setting"), ("mistakes", r"Mistakes (\%)"), ("low..high", r"95\,\%"),
+        ("player", "Agent"), ("setting", "Setting"), ("mistakes", r"Mistakes (\%)"), ("low..high", r"95\,\%"),
         ("explored", r"Explored (\%)"), ("log_loss", "Log loss (nats)"),
     ],
     "bounds": [
-        ("player", "Player"), ("setting", "Setting"), ("norm_bound", "$B$"), ("measured", "Measured"), ("loss", "Loss"),
+        ("player", "Agent"), ("setting", "Setting"), ("norm_bound", "$B$"), ("measured", "Measured"), ("loss", "Loss"),
         ("unit", "Unit"), ("bound", "Bound"),
     ],
     "comparators": [
@@ -174,14 +174,15 @@ COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("streams", "Streams"),
     ],
 }  # fmt: skip
-"""The columns of each LaTeX table: "a..b" is an interval."""
+"""The columns of each LaTeX table: "a..b" is an interval, and "Agent" becomes "Forecaster" in a table of forecasters."""
 SHARES = {"ranking": {"mistakes", "behind_first"}, "settings": {"mistakes", "explored", "low"}}
 """Columns that are fractions in the tables and percentages in LaTeX."""
 
 
 def latex_table(name: str, table: pd.DataFrame, arena: Arena, label: str) -> str:
     r"""Return a table with booktabs and a caption that states the protocol; it needs `\\usepackage{booktabs,textcomp}`."""
-    columns = [(key, head) for key, head in COLUMNS[name] if not _all_missing(table, key)]
+    heads = {"Agent": arena.noun.capitalize()}
+    columns = [(key, heads.get(head, head)) for key, head in COLUMNS[name] if not _all_missing(table, key)]
     align = "".join("l" if key in ("rank", "player", "setting", "unit") else "r" for key, _ in columns)
     lines = [" & ".join(_cell(name, row, key) for key, _ in columns) + r" \\" for row in table.to_dict("records")]
     tabular = [

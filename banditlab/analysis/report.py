@@ -32,6 +32,7 @@ from banditlab.analysis.formats import (
     data_title,
     environment_title,
     facts_of_data,
+    learner,
     short,
     without_what_is_common,
 )
@@ -58,7 +59,7 @@ from banditlab.errors import UsageError
 FEEDBACK = {
     "bit": "bandit feedback: right or wrong",
     "label": "full information: the label",
-    "reference": "full information, for scale",
+    "reference": "full information, as a reference",
 }
 FIRST = 10
 """The largest number of players of an environment on the first screen."""
@@ -233,20 +234,20 @@ def _pictures(arena: Arena, stem: str) -> Iterator[Picture]:
 def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
     """Return a description of the figure, in plain text."""
     ball = short(norm_bound)
-    grey = " Grey and dashed: players that observe the label." if arena.scale is not None else ""
-    table = comparator_table(arena)
+    grey = " Grey and dashed: references that observe the label." if arena.scale is not None else ""
+    table, noun = comparator_table(arena), arena.noun
     loss = "".join(
-        f"{amount(row['loss_nats'])} nats at the end, accurate to {row['gap']:.1g}, the same for every player"
+        f"{amount(row['loss_nats'])} nats at the end, accurate to {row['gap']:.1g}, the same for every {noun}"
         for row in table[table["norm_bound"] == norm_bound].to_dict("records")
     )
     return {
-        "mistakes": "Expected mistakes so far as a share of the rounds so far, for each player at its ranked setting; "
+        "mistakes": f"Expected mistakes so far as a share of the rounds so far, for each {noun} at its ranked setting; "
         "bands are 95 % intervals; the legend gives the share at the last round." + grey,
         "relative": f"Expected mistakes minus the loss of the best logistic model with rows of norm at most {ball} ({loss}). "
-        f"Players with a B are shown at their best setting with B = {ball}. The vertical axis is linear around 0."
+        f"Each {noun} with a B is shown at its best setting with B = {ball}. The vertical axis is linear around 0."
         + grey,
-        "costs": "Expected mistakes against the mean cost of the chosen actions. The line joins the players for which no other "
-        "has fewer mistakes at no higher cost. Hollow marks are hindsight references.",
+        "costs": f"Expected mistakes against the mean cost of the chosen actions. The line joins each {noun} for which no "
+        "other has fewer mistakes at no higher cost. Hollow marks are hindsight references.",
         "heat": "Expected mistakes in percent, as means over all repetitions; the title of a panel gives the other settings. "
         "All panels have one colour scale; a frame marks the smallest value of a panel.",
         "gamma": "Share of expected mistakes against γ, as means over all repetitions with 95 % intervals, one line per B; the "
@@ -295,6 +296,7 @@ def _write_tables(folder: Path, sections: list[Section]) -> None:
 def _page(results: Results, sections: list[Section]) -> str:
     start, script = script_of("start.js"), script_of("charts.js", "explore.js")
     looks = look.styles(results.labels(), results.references())
+    kinds = [section.arena.kind for section in sections]
     data = [explorable(s.arena, s.rows, s.settings, s.differences, looks, results.groups) for s in sections]
     over = across(results)
     spec_text = (results.out / "spec.toml").read_text(encoding="utf-8")
@@ -312,7 +314,8 @@ def _page(results: Results, sections: list[Section]) -> str:
         most=MOST_ROWS,
         data_sets=[(environment_title(name), _data_set(results, name)) for name in results.environments],
         players=_players(results),
-        kinds=[section.arena.kind for section in sections],
+        kinds=kinds,
+        noun=learner(results.runs["kind"].unique()),
         feedback=FEEDBACK,
         skipped=results.skipped,
         failures=results.failures,

@@ -119,7 +119,7 @@ def true_probabilities(probe: PlayerProbe) -> None:
     if (off > 0).any():
         k = int(np.argmax(off))
         fail(
-            f"class {k} was played {counts[k]:.0f} times in {DRAWS} draws, but its probability is {first[k]:.3g}: "
+            f"class {k} was chosen {counts[k]:.0f} times in {DRAWS} draws, but its probability is {first[k]:.3g}: "
             "report the probabilities from which the action is drawn"
         )
 

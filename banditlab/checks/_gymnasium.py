@@ -119,7 +119,9 @@ def labels(probe: ForeignProbe) -> None:
         return
     found = _looks_like_labels(probe)
     hint = f"; info[{found!r}] may be one: --set label_key={found}" if found else ""
-    raise CheckExcluded(f"without labels set norm_bounds = [], and leave out players that observe labels{hint}")
+    raise CheckExcluded(
+        f"without labels set norm_bounds = [], and leave out forecasters and agents that observe labels{hint}"
+    )
 
 
 def _looks_like_labels(probe: ForeignProbe) -> str:

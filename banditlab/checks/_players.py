@@ -60,7 +60,7 @@ def settings(probe: PlayerProbe) -> None:
     again = cls(probe.problem, np.random.default_rng(1), **player.params())
     for name, value in player.params().items():
         if again.params()[name] != value:
-            fail(f"{name!r} was {value!r} and is {again.params()[name]!r} after building the player from its params()")
+            fail(f"{name!r} was {value!r} and is {again.params()[name]!r} after it is built again from params()")
 
 
 def _plain(value: Any) -> bool:

@@ -74,7 +74,7 @@ def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) 
         problem = Problem(n_features=5, n_classes=2, radius=2.0, horizon=LONG)
         player = subject(problem, np.random.default_rng(0))
     if not isinstance(player, Player):
-        fail(f"the factory returned a {type(player).__name__}: a player must be a subclass of Agent or Forecaster")
+        fail(f"the factory returned a {type(player).__name__}: it must return an Agent or a Forecaster")
     if "problem" not in vars(player):
         fail("it has no problem: the constructor must call super().__init__(problem, rng) first")
     contexts, labels = planted_stream(problem)

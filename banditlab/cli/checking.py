@@ -28,13 +28,16 @@ def print_checks(subject: str, *, every: bool = False, settings: list[str]) -> i
             if r.contract:
                 say(out, f"          the contract: {r.contract}")
             if not every:
-                what = "then this failed; fix it and check again (--all continues)"
-                say(out, f"{passed} passed or excluded with a reason, {what}")
+                say(out, f"{_done(passed)}; the next one failed, later checks were not run (--all runs them)")
                 return 1
         else:
             passed += 1
-    say(out, f"{passed} passed or excluded with a reason, {failed} failed")
+    say(out, f"{_done(passed)}, {failed} failed")
     return 1 if failed else 0
+
+
+def _done(passed: int) -> str:
+    return "1 check passed or was excluded" if passed == 1 else f"{passed} checks passed or were excluded"
 
 
 def _results(subject: str, settings: dict[str, Any]) -> Iterator[CheckResult]:

@@ -136,15 +136,15 @@ class Console:
 
 
 def announced(sweep: Sweep) -> Iterator[str]:
-    """Yield lines on the players and environments of a sweep, and on the pairs that it leaves out."""
+    """Yield lines on the agents and environments of a sweep, and on the pairs that it leaves out."""
     from banditlab.analysis.formats import facts_of_data
 
     plan = sweep.plan
     environments = len({run.environment_label for run in plan.runs})
-    players = len({(run.label, str(run.written)) for run in plan.runs})
+    settings = len({(run.label, str(run.written)) for run in plan.runs})
     yield (
         f"{sweep.spec.name}: {many(len(plan.runs), 'run')} = {many(environments, 'environment')} x "
-        f"{many(players, 'player setting')} x {many(sweep.spec.repetitions, 'repetition')}, "
+        f"{many(settings, f'{_noun(sweep)} setting')} x {many(sweep.spec.repetitions, 'repetition')}, "
         f"{'up to ' if sweep.spec.passes else ''}{many(sweep.spec.rounds, 'round')} each"
     )
     lengths = {run.environment_label: run.rounds for run in plan.runs}
@@ -154,7 +154,8 @@ def announced(sweep: Sweep) -> Iterator[str]:
         yield f"and {many(len(plan.data) - MOST_DATA, 'data set')} more"
     if sweep.balls:
         streams, balls = many(len(plan.streams()), "stream"), ", ".join(f"{ball:g}" for ball in sweep.balls)
-        yield f"and for each of {streams} the comparators: the best logistic models in hindsight, norm bounds {balls}"
+        bound = "bound" if len(sweep.balls) == 1 else "bounds"
+        yield f"comparators for each of {streams}: the best logistic models in hindsight with norm {bound} {balls}"
     elif not plan.uncompared:
         yield "without comparators (norm_bounds = [])"
     for label, (rounds, size) in plan.pending.items():
@@ -164,6 +165,11 @@ def announced(sweep: Sweep) -> Iterator[str]:
         yield f"without comparators, which on {label} have {reason}"
     for pair in plan.skipped:
         yield one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
+
+
+def _noun(sweep: Sweep) -> str:
+    """Return "agent", or "learner" if the sweep also has forecasters or boosters."""
+    return "learner" if sweep.spec.forecaster or sweep.spec.booster else "agent"
 
 
 def _ended(result: Result, folder: Path) -> Iterator[str]:
@@ -231,7 +237,7 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
         say(out, f"{done.total():,} of {many(len(sweep.plan.runs), 'run')} already finished in {folder}")
     table = Table()
     several = len({run.environment_label for run in sweep.plan.runs}) > 1
-    for name in (*(["environment"] if several else []), "player"):
+    for name in (*(["environment"] if several else []), _noun(sweep)):
         table.add_column(name, overflow="fold")
     for name in ("runs", *(["done"] if finished else []), "s/run", "core-min"):
         table.add_column(name, justify="right", no_wrap=True)

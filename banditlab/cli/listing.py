@@ -121,7 +121,7 @@ def print_description(id_: str) -> None:
         t = THEOREMS[id_]
         say(out, f"{t.name} (bound, in {t.unit})\n\n{without_latex(inspect.getdoc(t.function) or '')}\n")
         facts = f"Source: {t.source}\nAssumes: {t.assumes}\nAdversary: {t.adversary}. {t.rests_on}"
-        say(out, without_dollars(f"{facts}\nPrinted: {t.printed}"))
+        say(out, without_dollars(f"{facts}\nIn the source: {t.printed}"))
 
 
 PLAIN = {

@@ -7,6 +7,7 @@ import io
 import os
 import shlex
 import sys
+import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -28,7 +29,7 @@ app = typer.Typer(
 )
 new = typer.Typer(help="Create a lab folder, or an example of an agent or environment.", no_args_is_help=True)
 app.add_typer(new, name="new")
-log_ = typer.Typer(help="Prune or export a policy's log, or remove one person's data from it.", no_args_is_help=True)
+log_ = typer.Typer(help="Prune or export a policy's log, or remove a person's data.", no_args_is_help=True)
 app.add_typer(log_, name="log")
 LogArgument = Annotated[str, typer.Argument(metavar="LOG", help="The policy's log: a file, or postgresql://...")]
 
@@ -372,7 +373,7 @@ def export_log(
     log: LogArgument,
     out: Annotated[Path, typer.Option("-o", "--out", help="The file to write: .dsjson or .parquet.")],
 ) -> None:
-    """Write the decisions with feedback in a log as Vowpal Wabbit's dsjson or as Parquet."""
+    """Write the decisions with feedback to a file. Formats: Vowpal Wabbit's dsjson, Parquet."""
     from banditlab.policy.exporting import export_log as export_log_
 
     for line in export_log_(log, out):
@@ -410,7 +411,7 @@ def status(
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Verify the checksum of every event of a log.")] = False,
 ) -> None:
-    """Show a sweep's progress, or whether a policy's mistake rate has increased."""
+    """Show the progress of a sweep or the state of a policy. For a policy, test whether its mistake rate has increased."""
     if "://" in out or Path(out).is_file():
         from banditlab.cli.policies import print_log_status
 
@@ -455,7 +456,7 @@ def export(
     png: Annotated[bool, typer.Option("--png", help="Write figures as PNG and PDF.")] = False,
     to: Annotated[Path | None, typer.Option("-o", "--out", help="Write to this folder. Default: OUT/export.")] = None,
 ) -> None:
-    """Write tables and figures for a paper; captions state the protocol."""
+    """Write tables and figures for a paper. Their captions state the protocol."""
     from banditlab.analysis.papers import export as write
 
     wanted = [name for name, on in (("latex", latex), ("csv", csv), ("parquet", parquet)) if on]
@@ -469,7 +470,7 @@ def list_(
     ] = "agents",
     lab: Lab = None,
 ) -> None:
-    """List agents, environments, forecasters, boosters, weak learners or bounds, including those of the lab."""
+    """List agents, forecasters, boosters, environments or bounds. The classes of the lab are included."""
     _open_labs(lab, _lab_here())
     from banditlab.cli.listing import print_list
 
@@ -483,7 +484,7 @@ def describe(
     ],
     lab: Lab = None,
 ) -> None:
-    """Describe an agent, environment or bound: update rule, guarantee, cost, settings."""
+    """Describe an agent, environment or bound. Print its update rule, guarantee, cost and settings."""
     _open_labs(lab)
     from banditlab.cli.listing import print_description
 
@@ -502,7 +503,7 @@ def check(
     ] = None,
     lab: Lab = None,
 ) -> None:
-    """Check an agent or environment against its contract; stop at the first failure."""
+    """Check that an agent or environment obeys its contract. Stop at the first failed check."""
     _open_labs(lab)
     from banditlab.cli.checking import print_checks
 
@@ -521,14 +522,14 @@ def notebook(
     from banditlab.cli.notebooks import make_notebook, open_file
 
     made = make_notebook(name, folder)
-    typer.echo(f"made {made}")
+    typer.echo(f"written: {made}")
     if open_ and not open_file(made):
         typer.echo(f"no program to open notebooks was found; use jupyter lab {shlex.quote(str(made))}")
 
 
 @new.command("lab")
-def new_lab(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
-    """Create a lab: agents/, envs/, runs/ and analysis/ with an example in each."""
+def new_lab(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to create.")]) -> None:
+    """Create a lab folder with examples. It has the folders agents/, envs/, runs/ and analysis/."""
     from banditlab.cli.scaffold import new_lab as make
     from banditlab.cli.scaffold import next_steps
 
@@ -538,9 +539,10 @@ def new_lab(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
 
 @new.command("agent")
 def new_agent(
-    name: str,
+    name: Annotated[str, typer.Argument(help="Name of the agent.")],
     compiled: Annotated[
-        bool, typer.Option("--compiled", help="Write an agent of compiled kernels instead of plain Python.")
+        bool,
+        typer.Option("--compiled", help="Write an agent with compiled functions, which is faster than plain Python."),
     ] = False,
 ) -> None:
     """Write a file with an example of an agent."""
@@ -550,7 +552,7 @@ def new_agent(
 
 
 @new.command("env")
-def new_env(name: str) -> None:
+def new_env(name: Annotated[str, typer.Argument(help="Name of the environment.")]) -> None:
     """Write a file with an example of an environment."""
     from banditlab.cli.scaffold import new_env as make
 
@@ -559,7 +561,7 @@ def new_env(name: str) -> None:
 
 def _print_made(made: Any) -> None:
     for path in made if isinstance(made, list | tuple) else [made]:
-        typer.echo(f"made {path}")
+        typer.echo(f"written: {path}")
 
 
 def _lab_here() -> Path | None:
@@ -596,6 +598,8 @@ def main() -> None:
     # With `python -E`, child processes would ignore SAFE_PATH.
     if sys.flags.ignore_environment and not sys.flags.safe_path:
         os.execv(sys.executable, [sys.executable, "-P", *sys.orig_argv[1:]])
+    # loky replaces a worker process whose memory has grown, between two tasks, so no run is lost.
+    warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
     report_others()
     if "_BANDITLAB_COMPLETE" in os.environ:  # the shell requests completions
         app(prog_name="banditlab")
@@ -611,7 +615,7 @@ def main() -> None:
         sys.exit(done.exit_code)
     except ClickException as error:
         if type(error).__name__ != "NoArgsIsHelpError":
-            _exit(error.format_message())
+            _exit(error.format_message().replace("Input should be", "it must be"))
         error.show()  # no arguments: print the help
         sys.exit(2)
     except BanditlabError as error:

@@ -121,7 +121,7 @@ def print_log_status(log: str, picture: Path | None, verify: bool) -> None:
         typer.echo(plain(line))
     if picture is not None:
         draw_status(status, picture)
-        typer.echo(f"drawn: {picture}")
+        typer.echo(f"written: {picture}")
 
 
 def print_evaluated(policy: str, made: Evaluated, picture: Path | None = None) -> None:
@@ -144,4 +144,4 @@ def print_evaluated(policy: str, made: Evaluated, picture: Path | None = None) -
         from banditlab.policy.picture import draw_evaluation
 
         draw_evaluation(made, policy, picture)
-        typer.echo(f"drawn: {picture}")
+        typer.echo(f"written: {picture}")

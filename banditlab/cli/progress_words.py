@@ -27,7 +27,7 @@ def done_of(progress: Progress, *, rate: bool = True) -> str:
         return ""
     shown = f"{progress.runs_done:,}/{many(progress.runs, 'run')}"
     if progress.streams:
-        shown += f", {progress.streams_done:,}/{many(progress.streams, 'stream')} compared"
+        shown += f", {progress.streams_done:,}/{many(progress.streams, 'stream')} with comparators"
     if progress.failed:
         shown += f", {progress.failed:,} failed"
     return f"{shown}, {progress.rounds_per_second:,.0f} rounds/s" if rate else shown

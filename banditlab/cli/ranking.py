@@ -1,7 +1,7 @@
 """The ranked table on a terminal of any width; names, settings and numbers are never truncated.
 
-If a line is too short for all columns, the setting is printed below its player, and long names are wrapped. If fewer
-than `LEAST` characters remain for a player, the last numbers are omitted; report.html contains them.
+If a line is too short for all columns, the setting is printed below its agent, and long names are wrapped. If fewer
+than `LEAST` characters remain for an agent, the last numbers are omitted; report.html contains them.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from banditlab.analysis.summary import Standing
 
 LEAST = 24
-"""The smallest width of the column of players before numbers are omitted."""
+"""The smallest width of the column of agents before numbers are omitted."""
 SECONDS, REPEATS, COST = "us/round", "repeats %", "mean cost"
 """The last column: the time of a round, the mistakes on repeated rows, or the cost of the chosen actions."""
 MOST_AGENTS = 10
 """The largest number of agents printed for a comparison over many data sets."""
 NUMBERS = 3
-"""The columns after rank, player and setting."""
+"""The columns after rank, agent and setting."""
 
 
 def print_ranking(out: Console, rows: list[Standing]) -> None:
     """Print the tables of all environments, followed by an explanation of their symbols."""
-    from banditlab.analysis.formats import environment_title
+    from banditlab.analysis.formats import environment_title, learner
 
     for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
         notes = {"bit": "", "reference": " (references, not ranked: they observe the label)"}
-        told = notes.get(kind, " (players that observe the label)")
+        told = notes.get(kind, " (forecasters: they observe the label)")
         mine = [row for row in rows if (row.environment, row.kind) == (environment, kind)]
         last = _last_column(mine)
         say(out, f"{environment_title(environment)}{told}", "italic")
         out.print()
-        header = ("", "player", "setting", "mistakes % (95 %)", "behind", last)
+        header = ("", learner([kind]), "setting", "mistakes % (95 %)", "behind", last)
         table = ranked_table([header, *(cells(row, last) for row in mine)], out.width)
         for row, shown in zip(mine, table.rows, strict=True):
             shown.style = "dim" if row.constant else ""
@@ -56,7 +56,7 @@ def print_ranking(out: Console, rows: list[Standing]) -> None:
 def print_across(out: Console, made: Across) -> None:
     """Print the first agents of a comparison over many data sets, compared with the agent with the lowest mean rank."""
     best = made.agents[0]
-    rows = [("", "player", "", "mean rank", f"mistakes / {best}'s (95 %)", "better, tied, worse")]
+    rows = [("", "agent", "", "mean rank", f"mistakes / {best}'s (95 %)", "better, tied, worse")]
     for agent, mean_rank in zip(made.agents[:MOST_AGENTS], made.ranks, strict=False):
         pair = made.pairs.get((agent, best))
         sign = "*" if pair and made.ahead(best, agent) else ""
@@ -90,22 +90,22 @@ def hidden(rows: Sequence[Standing], notes: Sequence[Any]) -> list[str]:
 
 def _signs(rows: Sequence[Standing]) -> list[str]:
     said = {
-        "mistakes %, which is ranked, counts rows at their first occurrence; repeats % counts the other rounds": any(
+        "mistakes % (ranked): rounds in which a row occurs for the first time; repeats %: the other rounds": any(
             not math.isnan(row.repeated) and math.isnan(row.cost) for row in rows
         ),
-        "mean cost is that of the chosen actions at the first occurrence of each row": any(
+        "mean cost: cost of the chosen actions at the first occurrence of each row": any(
             not math.isnan(row.cost) for row in rows
         ),
-        "† makes more mistakes than always choosing the action that is right most often (known in hindsight)": any(
+        "†: more mistakes than always choosing the action that is right most often (known in hindsight)": any(
             row.below_constant for row in rows
         ),
-        "each player has the best of its settings, chosen for each half of the repetitions on the other half": any(
+        "settings are chosen on one half of the repetitions and evaluated on the other half, and the other way round": any(
             row.among > 1 and row.held_out for row in rows
         ),
-        "= is a tie: the interval of the difference (simultaneous for all pairs) contains 0": any(
+        "=: the difference from the first of the rank is not significant (95 % intervals for all pairs at once)": any(
             "=" in row.rank for row in rows
         ),
-        "? means no evidence for the order: fewer than three repetitions, or no interval": any(
+        "?: no evidence for the order (fewer than three repetitions, or no interval)": any(
             row.rank == "?" for row in rows
         ),
     }
@@ -119,7 +119,7 @@ def _last_column(rows: Sequence[Standing]) -> str:
 
 
 def cells(row: Standing, last: str = SECONDS) -> tuple[str, ...]:
-    """Return the rank, player, setting and three numbers of a row as text; the last number is that of the column
+    """Return the rank, agent, setting and three numbers of a row as text; the last number is that of the column
     `last`.
     """
     share, behind = row.mistakes.scaled(100), row.behind_first.scaled(100)
@@ -143,7 +143,7 @@ def ranked_table(rows: Sequence[tuple[str, ...]], room: int) -> Table:
         fits = [n for n in range(1, NUMBERS + 1) if least + sum(widths[3 : 3 + n]) <= room]
         last = 3 + max(fits, default=1)
         lines = [
-            [rank, f"{player}\n  {setting}".rstrip(), *numbers[: last - 3]] for rank, player, setting, *numbers in lines
+            [rank, f"{agent}\n  {setting}".rstrip(), *numbers[: last - 3]] for rank, agent, setting, *numbers in lines
         ]
         lines[0][1] = rows[0][1]
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")

@@ -22,9 +22,9 @@ def next_steps(folder: str | Path) -> str:
     steps = [
         (f"cd {shlex.quote(str(folder))}", "commands find the lab from this folder and its subfolders"),
         (f"banditlab check agents/{FIRST_AGENT}.py", "check the agent; change it, and check again"),
-        ("banditlab run runs/first.toml --dry-run", "what the first sweep would do"),
-        ("banditlab run runs/first.toml", "run it: a ranked table, and a report to open in a browser"),
-        ("banditlab new agent NAME", "an agent of your own; --compiled for kernels, many times faster"),
+        ("banditlab run runs/first.toml --dry-run", "print the planned runs of the first sweep"),
+        ("banditlab run runs/first.toml", "run it, print a ranked table and write report.html"),
+        ("banditlab new agent NAME", "write another example; with --compiled it is many times faster"),
     ]
     width = max(len(command) for command, _ in steps)
     return "\n".join(["", "Next:", *(f"  {command:{width}}  # {why}" for command, why in steps)])

@@ -162,6 +162,8 @@ def block_of(name: str) -> dict[str, Any]:
     if inner:
         key = getattr(_class(name), "wraps", None)
         if key is None:
-            raise UsageError(f"agents (--agents): {id_} does not wrap another player, so {name!r} is not an agent")
+            raise UsageError(
+                f"agents (--agents): {id_} takes no other algorithm in parentheses, so {name!r} is not an agent"
+            )
         wraps = {key: inner}
     return {"id": id_, **wraps, **SETTINGS.get(name, {})}

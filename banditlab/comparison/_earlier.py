@@ -91,13 +91,11 @@ def with_earlier(spec: Spec, folder: Path) -> tuple[Spec, list[str]]:
     finished = finished_runs(folder)
     lacking = {run.label for run in runs if run.run_id not in finished}
     kept = {run.label for run in runs} - lacking
-    said = (
-        [f"agents of the earlier comparison in {folder} that are included: {', '.join(sorted(kept))}"] if kept else []
-    )
+    said = [f"agents included from the earlier comparison in {folder}: {', '.join(sorted(kept))}"] if kept else []
     if lacking:
         why = "some of their runs on this table with these settings are missing"
         said.append(
-            f"agents of the earlier comparison in {folder} that are not included: {', '.join(sorted(lacking))} ({why})"
+            f"agents not included from the earlier comparison in {folder}: {', '.join(sorted(lacking))} ({why})"
         )
     points = [point for label, point in others if label in kept]
     return spec.model_copy(update={"agent": [*spec.agent, *points]}), said

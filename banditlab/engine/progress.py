@@ -105,7 +105,7 @@ class Progress:
     def set_stage(self) -> None:
         """Set the stage; kernels count as being compiled until every player has finished a run."""
         untried = dict.fromkeys(kind.label for kind in self.kinds.values() if kind.label and not kind.done)
-        self.stage = f"compiling or loading {', '.join(untried)}" if untried else "playing"
+        self.stage = f"compiling or loading {', '.join(untried)}" if untried else "running"
         if self.playing_since is None and (self.runs_done or self.streams_done):
             self.playing_since = time.perf_counter()
         if self.measured_since is None and not untried:

@@ -281,7 +281,7 @@ def play(
     loop = loop if steps_equal_blocks(env, rounds) else None
     if path == "blocks" and loop is None:
         raise UsageError(
-            "path='blocks' requires an oblivious environment without a wrapper that may change it, and a player with "
+            "path='blocks' requires an oblivious environment without a wrapper that may change it, and a learner with "
             "a block loop of this package"
         )
     if path == "steps" or loop is None:
@@ -305,16 +305,18 @@ def refuse_unlabelled(player: Player, env: Any) -> None:
     if not getattr(env.unwrapped, "labelled", True) and kind_of(player) != BIT:
         several = getattr(env.unwrapped, "several_right", False)
         raise IncompatibleError(
-            "the player observes one label per round, and several actions may be right in this environment"
+            "the learner observes one label per round, and several actions may be right in this environment"
             if several
-            else "the player observes the label, and the environment has none"
+            else "the learner observes the label, and the environment has none"
         )
 
 
 def refuse_feedback(player: Player, feedback: Mapping[str, Any]) -> None:
     """Raise an IncompatibleError if bits are late, lost or wrong and the player observes labels."""
     if feedback and kind_of(player) != BIT:
-        raise IncompatibleError("the player observes the label, and [feedback] applies to the bit of an agent's action")
+        raise IncompatibleError(
+            "the learner observes the label, and [feedback] applies to the bit of an agent's action"
+        )
 
 
 def refuse_contexts(player: Player, env: Any) -> None:

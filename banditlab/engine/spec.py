@@ -180,7 +180,7 @@ def make_spec(data: dict[str, Any], where: str) -> Spec:
     except ValidationError as failure:
         raise UsageError(f"{where}: {_first_error(failure)}") from None
     if not spec.players():
-        raise UsageError(f"{where}: no player; add an [[agent]], [[forecaster]] or [[booster]] block with an id")
+        raise UsageError(f"{where}: nothing to run; add an [[agent]], [[forecaster]] or [[booster]] block with an id")
     runs = spec.size()
     refuse_beyond(
         RUNS, runs, f"{where}: the sweep has {runs:,} runs (grids multiplied out, {spec.repetitions:,} repetitions)"
@@ -195,7 +195,7 @@ def _first_error(failure: ValidationError) -> str:
         return f"unknown key {key!r}{nearest(key, Spec.model_fields)}"
     if error["type"] == "missing":
         return f"the key {key!r} is missing"
-    message = error["msg"].removeprefix("Value error, ")
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
     if key == "checkpoints" or key.startswith("checkpoints."):
         message = 'must be "log" or a list of rounds, each at least 1'
     if not key:

@@ -53,7 +53,7 @@ class Adversary(AdaptiveEnv):
 
     id: ClassVar[str] = "banditlab/Adversary-v0"
     summary: ClassVar[str] = "adaptive: logistic model, sometimes the class chosen least often for similar contexts"
-    reference: ClassVar[str] = "made here"
+    reference: ClassVar[str] = "this package"
     version: ClassVar[int] = 1
 
     def __init__(

@@ -58,7 +58,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def _no_file(path: str) -> UsageError:
-    return UsageError(f"path: there is no file {path}")
+    return UsageError(f"there is no file {path}")
 
 
 def content_hash(data: bytes) -> str:

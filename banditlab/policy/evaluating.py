@@ -88,7 +88,7 @@ def evaluate_log(
     named = named or any(each.id == policy for each in registry().entries("agents"))
     if not named and not os.path.isfile(policy):
         raise UsageError(
-            f"--policy {policy}: must be uniform, best-single, trained, an agent's id, a policy's file; of a table also "
+            f"--policy {policy}: must be uniform, best-single, trained, an agent's id, a policy's file; for a table also "
             "column:NAME or probabilities:PREFIX"
         )
     other = None if named else read_policy(policy)
@@ -106,7 +106,7 @@ def source_of(address: str, policy: str, others: Sequence[str] | None, columns: 
     if not begins.startswith(SQLITE) and not is_dsjson:
         return read_table(address, policy, others, columns)
     if odd := [*columns, *[f"policy {policy}"] * (":" in policy and not os.path.isfile(policy))]:
-        raise UsageError(f"{address}: --{odd[0]} is of tables: this log has its columns; leave it out")
+        raise UsageError(f"{address}: --{odd[0]} applies to tables only; leave it out for this log")
     from banditlab.policy.log_events import read_events
 
     return read_dsjson(address, others) if is_dsjson else read_events(address)

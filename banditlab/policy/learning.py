@@ -82,7 +82,7 @@ def train_from_log(
         encoder = Encoder.fit(first[2][:learnt], **{"missing": "indicator", "source": str(log), **(recipe or {})})
         about = {"content": "", "label": "", "classes": len(source.names)}
     elif recipe:
-        raise UsageError(f"{log}: the log's policy has its columns; leave out {', '.join(sorted(recipe))}")
+        raise UsageError(f"{log}: the columns are those of the log's policy; leave out {', '.join(sorted(recipe))}")
     else:
         encoder, about = own.encoder, own.trained
     problem = Problem(encoder.d, len(source.names), encoder.radius)

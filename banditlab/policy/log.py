@@ -231,8 +231,8 @@ class EventLog:
         for place, was in self._files.items():
             if _file_at(place) != was:
                 raise LogError(
-                    f"{place}: moved, replaced or removed while the log was open; what was acknowledged is in the file "
-                    "that was there: put it back, or close the policy and open it anew"
+                    f"{place}: moved, replaced or removed while the log was open; the acknowledged events are in the "
+                    "original file: restore it, or close the policy and open it again"
                 )
 
     def close(self) -> None:

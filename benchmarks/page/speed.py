@@ -36,7 +36,7 @@ def parts(rows: list[Row]) -> dict[str, str]:
         "libraries": libraries(measured),
         "before": before(measured),
         "cells": cells(measured),
-        "missing": markdown_table(["player", "stream", "reason"], why),
+        "missing": markdown_table(["learner", "stream", "reason"], why),
     }
 
 
@@ -48,7 +48,7 @@ def briefly(why: str) -> str:
 
 def libraries(rows: Rows) -> str:
     """Return how many times faster than other libraries each of our players is, by job."""
-    head = ["player"]
+    head = ["learner"]
     for text in ("river", "the fastest"):
         head += [f"{text}: {name(place)}" for place in SHOWN] + [f"{text}: least of all cells"]
     lines = []
@@ -72,7 +72,7 @@ def ratios(rows: Rows, mine: dict[Place, float], others: list[str]) -> list[str]
 
 def before(rows: Rows) -> str:
     """Return the time of a round beside that of the other checkout, at SHOWN and where it rose most."""
-    head = ["player"]
+    head = ["learner"]
     for place in SHOWN:
         head += [f"{name(place)}: before, us", "now, us", "now / before"]
     lines = []
@@ -100,7 +100,7 @@ def cells(rows: Rows) -> str:
         if any(here):
             times = [us(row.nanoseconds) if row else "" for row in here]
             lines.append([f"`{player.label}`", f"{100 * (digits.mistakes or 0):.1f} %" if digits else "", *times])
-    return markdown_table(["player", "mistakes on digits", *map(name, places)], lines)
+    return markdown_table(["learner", "mistakes on digits", *map(name, places)], lines)
 
 
 def name(place: Place) -> str:

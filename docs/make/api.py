@@ -118,7 +118,7 @@ def _theorem(theorem: Any) -> str:
         f"Source: {escaped(theorem.source)}.",
         f"Assumes: {escaped(theorem.assumes)}",
         f"Adversary: {theorem.adversary}. {escaped(theorem.rests_on)}",
-        f"Printed: {escaped(theorem.printed)}",
+        f"In the source: {escaped(theorem.printed)}",
     ]
     place = f"{theorem.function.__module__}.{theorem.function.__name__}"
     return f"## {theorem.name}\n\n{directive('function', place)}\n\n" + "\n\n".join(facts)

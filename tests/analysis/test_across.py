@@ -150,7 +150,7 @@ def test_the_terminal_shows_ten_agents(folder_type: Any, tmp_path: Path) -> None
     print_across(out, found)
     lines = out.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert lines[0].split() == [
-        "player",
+        "agent",
         "mean",
         "rank",
         "mistakes",

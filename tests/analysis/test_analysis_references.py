@@ -71,9 +71,9 @@ def test_their_lines_are_grey_and_dashed_and_change_no_colour(folder) -> None:
 def test_the_report_says_so(folder) -> None:
     out = folder.write()
     page = write_report(out).read_text(encoding="utf-8")
-    assert page.count("For scale: the label is seen") == 1
-    assert "Grey and dashed: players that observe the label." in page
-    assert page.index(">slow<") < page.index("For scale: the label is seen") < page.index("<td>told</td>")
+    assert page.count("References that observe the label") == 1
+    assert "Grey and dashed: references that observe the label." in page
+    assert page.index(">slow<") < page.index("References that observe the label") < page.index("<td>told</td>")
     assert page.count("told, observes the label") == 1
     ranked = pd.read_csv(out / "tables" / "ranking.csv")
     assert list(ranked["label"]) == ["fair", "slow"]

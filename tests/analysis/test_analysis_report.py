@@ -123,7 +123,7 @@ def test_the_page_says_what_was_run(finished):
     assert "exploration(ogd)bandit feedback: right or wrong4γ: 0.1, 0.3; B: 1.0, 3.0" in said
     assert "uniformbandit feedback: right or wrong1–" in said
     assert "ftrlfull information: the label1–" in said
-    assert "mean over 4 repetitions" in said
+    assert "averaged over 4 repetitions" in said
     assert "Settings with a proved bound: 4. Vacuous (at least the number of rounds): 4. Exceeded: 0." in said
     assert "Unfinished" not in said
     assert "Skipped" not in said

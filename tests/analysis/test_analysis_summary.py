@@ -78,9 +78,9 @@ def test_ties_are_shown(new_folder):
         "b has the lowest mistake rate, 11.0 %, significantly lower than that of 1 of 2 others."
     )
     assert said["shared"].startswith(
-        "Players share a rank (=) if their difference from the first player of the rank is not significant."
+        "Agents share a rank (=) if their difference from the first agent of the rank is not significant."
     )
-    assert "difference is that between a and b: 0.0 pp" in said["shared"]
+    assert "difference is between a and b: 0.0 pp" in said["shared"]
 
 
 def test_one_repetition_says_what_it_is(new_folder):

@@ -47,7 +47,7 @@ def test_filters_sorts_draws_and_compares_specs(browser, page):
     assert [row[2:4] for row in shown(browser)] == [["fastcb", "γ=0.1"]] * 2 + [["uniform", "–"]] * 2
     assert shown(browser)[0][4].startswith("11.0 % (")
     assert len(browser.all("#overlay .legend button")) == 4
-    choose(browser, "Player", "fastcb")
+    choose(browser, "Agent", "fastcb")
     browser.press(browser.one("#filters input[type=checkbox]"))
     assert [row[3] for row in shown(browser)] == ["γ=0.1", "γ=0.1", "γ=0.3", "γ=0.3"]
     browser.press(browser.one("#rows button[data-key=mean]"))

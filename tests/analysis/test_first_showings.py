@@ -66,7 +66,7 @@ def test_first_showings_are_ranked_and_repeats_stand_apart(repeated):
     assert "Mistake rates refer to the 40 of 100 rounds in which a row occurs for the first time." in page
     assert '<th class="n extra">on repeats</th>' in page
     assert "† makes more mistakes than that" in page
-    assert "After round 40 rows return; the ranking takes the rounds before." in page
+    assert "After round 40 rows are repeated; the ranking uses the rounds before." in page
 
 
 def test_intervals_take_in_the_rows_of_the_table(repeated):

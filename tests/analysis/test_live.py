@@ -59,7 +59,7 @@ def test_the_page_says_what_is_there_and_that_it_is_not_all(live):
     live.progress = progress
     code, page, headers = get(live.url)
     assert code == 200
-    assert "6/12 runs, 3/4 streams compared, 1 failed, " in page
+    assert "6/12 runs, 3/4 streams with comparators, 1 failed, " in page
     assert '<progress max="16" value="9"' in page
     assert "a worker was lost &amp; is back" in page
     assert "So far: 6 of 6 runs" not in page

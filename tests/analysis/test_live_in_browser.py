@@ -31,7 +31,7 @@ def test_it_shows_what_comes_and_how_it_ends(browser, axe, new_folder, size, dar
     runs = [SimpleNamespace(environment_label="Toy-v0", label=label) for label in ("first", "second") for _ in range(4)]
     page = Live("toy", SimpleNamespace(runs=runs), folder.out)
     try:
-        page.progress = Progress(runs=8, streams=0, runs_done=4, stage="playing")
+        page.progress = Progress(runs=8, streams=0, runs_done=4, stage="running")
         browser.open(page.url, size, dark=dark)
         wait_for(browser, "2 of 4")
         assert "No run yet: second." in browser.run("return document.body.innerText")
@@ -61,5 +61,5 @@ def test_a_server_that_is_gone_is_said(browser, new_folder):
     page = Live("toy", SimpleNamespace(runs=[]), folder.out)
     browser.open(page.url, (1400, 900))
     page.close()
-    wait_for(browser, "Nothing answers any more")
+    wait_for(browser, "No connection: the sweep was stopped")
     assert not browser.run("return document.getElementById('gone').classList.contains('hide')")

@@ -79,7 +79,7 @@ def unfinished(folder):
 
 MADE = {
     one_run: "only 12.5 %",
-    no_mistakes_at_all: "a has the lowest mistake rate, 0.0 %; no other player is significantly worse.",
+    no_mistakes_at_all: "a has the lowest mistake rate, 0.0 %; no other agent is significantly worse.",
     a_setting_without_a_number: "Not ranked: 4 runs with an undefined number of mistakes (a).",
     no_number_at_all: "Not ranked: 3 runs with an undefined number of mistakes (a).",
     infinite: "b has the lowest mistake rate, 11.5 %",
@@ -117,7 +117,7 @@ def test_two_hundred_players_are_a_page_of_three_megabytes_at_most(new_folder):
     page = write_report(folder.out)
     assert page.stat().st_size < 3e6
     text = page.read_text(encoding="utf-8")
-    assert "Here are the 780 between the first players; tables/paired_differences.csv has all." in text
+    assert "Here are the 780 between the first agents; tables/paired_differences.csv has all." in text
     assert (folder.out / "tables" / "paired_differences.csv").read_text().count("\n") == 200 * 199 / 2 + 1
 
 

@@ -70,7 +70,7 @@ def test_the_first_screen_answers_for_every_environment(page):
     for text, bottom in answers:
         said = " ".join(text.split())
         assert "1= fastcb B=1 7.5 % 5.4 to 9.6" in said
-        assert "What theory promises" in said
+        assert "with a proved bound" in said
         assert "fastcb B=1 has the lowest mistake rate, 7.5 %" in said
         assert "The best logistic model in hindsight, B = 3, has a mistake rate of" in said
         assert bottom <= DESK[1] + 40
@@ -166,7 +166,7 @@ def test_curves_hide_players_and_read_values_by_keyboard(page):
     labels = page.run(
         "return [...document.querySelectorAll(arguments[0])].map(t => t.textContent)", f"{host} .chart text"
     )
-    assert "seconds in the player" in labels
+    assert "seconds in the agent" in labels
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])

@@ -364,7 +364,7 @@ def test_mistakes_relative_to_a_loss_are_shown_only_where_it_is_the_same_for_eve
     own = every[SHARED]
     assert relative
     for line in relative:  # of the other environment, where losses differ by player, there is no such figure
-        assert "the same for every player" in line
+        assert "the same for every agent" in line
         ball = float(re.search(r"norm at most (\d+)", line)[1])  # type: ignore[index]
         [shown] = re.findall(r"([\d,.]+) nats at the end", line)
         assert near(shown, own.model(own.order[0], ball, "loss_nats"))
@@ -441,4 +441,4 @@ def test_a_player_that_learnt_is_not_said_to_have_learnt_nothing(new_folder: Any
     assert "nothing was learnt" not in page.text
     said = {name: found[0] for name, found in page.cards[0]["sentences"].items()}
     assert set(said) == {"wins", "constant"}
-    assert said["constant"].endswith("has a mistake rate of 25.0 %. Players with a lower rate: 0 of 2.")
+    assert said["constant"].endswith("has a mistake rate of 25.0 %. Agents with a lower rate: 0 of 2.")

@@ -265,7 +265,7 @@ def test_a_wrong_part_ends_the_process_with_a_line_and_two() -> None:
     done = subprocess.run([sys.executable, "-m", "benchmarks", "peer"], capture_output=True, text=True, cwd=root)
     assert done.returncode == 2
     [line] = done.stderr.splitlines()
-    assert line.startswith("python -m benchmarks: no part is called 'peer'; did you mean 'peers'? (known: ")
+    assert line.startswith("python -m benchmarks: no part is called 'peer'; did you mean 'peers'?")
 
 
 @pytest.fixture

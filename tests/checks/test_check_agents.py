@@ -461,7 +461,7 @@ BROKEN = [
         "settings",
         "the setting 'decay' is stored as inf: it must be a bool, int, finite float, str or None",
     ),
-    (Drifting, "settings", "'decay' was 0.25 and is 0.125 after building the player from its params()"),
+    (Drifting, "settings", "'decay' was 0.25 and is 0.125 after it is built again from params()"),
     (AcceptsGamma, "bad_settings", "gamma = -1 was accepted: it must raise UsageError"),
     (
         AssertsBound,

@@ -90,13 +90,13 @@ def in_a_process(*arguments, cwd):
 def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
     code, text = banditlab("run", "tiny.toml", "-j", 1)
     assert code == 0
-    assert "6 runs = 1 environment x 3 player settings x 2 repetitions, 200 rounds each" in text
+    assert "6 runs = 1 environment x 3 agent settings x 2 repetitions, 200 rounds each" in text
     assert "banditron" in text
     report = here / "results" / "tiny" / "report.html"
     assert str(Path("results/tiny/report.html")) in text
     assert report.stat().st_size > 10_000
-    assert "and for each of 2 streams the comparators: the best logistic models in hindsight, norm bounds 3\n" in text
-    assert "6/6 runs, 2/2 streams compared, " in text
+    assert "comparators for each of 2 streams: the best logistic models in hindsight with norm bound 3\n" in text
+    assert "6/6 runs, 2/2 streams with comparators, " in text
     assert "Table" not in text
     code, text = banditlab("run", "tiny.toml", "-j", 1)
     assert (code, "6 runs were already finished, 0 executed now" in text) == (0, True)
@@ -152,7 +152,7 @@ def test_nothing_is_said_of_time_left_before_anything_is_known():
     progress.kinds = {"one": one, "other": other, "compared": compared}
     assert (done_of(progress), left_of(progress)) == ("", "")
     progress.playing_since = progress.began
-    assert (done_of(progress, rate=False), left_of(progress)) == ("0/100 runs, 0/2 streams compared", "")
+    assert (done_of(progress, rate=False), left_of(progress)) == ("0/100 runs, 0/2 streams with comparators", "")
     # comparators that took no time say nothing about the runs
     progress.streams_done, compared.done, compared.seconds = 2, 2, 0.01
     assert left_of(progress) == ""
@@ -168,7 +168,7 @@ def test_nothing_is_said_of_time_left_before_anything_is_known():
     share = 60 / (23.0 + 10.001)
     assert left_of(progress) == f"about {math.ceil(share * (ahead - 10.001) + 100 * TABLES_SECONDS)} s left"
     progress.runs_done = 10
-    assert done_of(progress).startswith("10/100 runs, 1/2 streams compared, 3 failed, ")
+    assert done_of(progress).startswith("10/100 runs, 1/2 streams with comparators, 3 failed, ")
     progress.runs_done, progress.streams_done = 100, 2
     assert left_of(progress) == ""
 
@@ -326,9 +326,9 @@ def test_compare_ranks_a_table(iris, banditlab, here):
     quick = ["--rounds", 300, "--repetitions", 2, "-j", 1, "--agents", "banditron,uniform"]
     code, text = banditlab("compare", "my iris.csv", "--label", "target", *quick)
     assert code == 0
-    facts = "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes; scaling none uses the whole table"
-    assert f"path=my iris.csv): {facts}\n" in text
-    assert "repeats % counts the other rounds" in text
+    facts = "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes; contexts are scaled with all rows of the table"
+    assert f"path=my iris.csv): {facts} (scaling = none)\n" in text
+    assert "repeats %: the other rounds" in text
     assert "banditron" in text
     assert (here / "results" / "my-iris" / "report.html").exists()
     runs = pd.read_parquet(here / "results" / "my-iris" / "results.parquet")

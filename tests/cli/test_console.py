@@ -24,7 +24,7 @@ from tests.cli.conftest import terminal
 def progress(**keys: Any) -> Any:
     """Return where a sweep stands: four runs and two streams, nothing done."""
     there = {
-        "notices": [], "runs": 4, "streams": 2, "runs_done": 0, "streams_done": 0, "seconds": 0.0, "stage": "playing",
+        "notices": [], "runs": 4, "streams": 2, "runs_done": 0, "streams_done": 0, "seconds": 0.0, "stage": "running",
         "cluster": None, "playing_since": 1.0, "failed": 0, "rounds_per_second": 1234.4, "seconds_ahead": None,
     }  # fmt: skip
     return SimpleNamespace(**there | keys)
@@ -36,11 +36,11 @@ def progress(**keys: Any) -> Any:
 def test_words_of_where_a_sweep_stands() -> None:
     assert [many(n, "run") for n in (0, 1, 2, 2000)] == ["0 runs", "1 run", "2 runs", "2,000 runs"]
     assert done_of(progress(playing_since=None)) == ""
-    assert done_of(progress(runs_done=3, streams_done=1)) == "3/4 runs, 1/2 streams compared, 1,234 rounds/s"
+    assert done_of(progress(runs_done=3, streams_done=1)) == "3/4 runs, 1/2 streams with comparators, 1,234 rounds/s"
     assert done_of(progress(streams=0, failed=2), rate=False) == "0/4 runs, 2 failed"
-    assert stage_of(progress()) == "playing"
-    assert stage_of(progress(cluster=ClusterState(1, 2))) == "playing (1 worker, 2 tasks in flight)"
-    assert stage_of(progress(cluster=ClusterState(3, 1))) == "playing (3 workers, 1 task in flight)"
+    assert stage_of(progress()) == "running"
+    assert stage_of(progress(cluster=ClusterState(1, 2))) == "running (1 worker, 2 tasks in flight)"
+    assert stage_of(progress(cluster=ClusterState(3, 1))) == "running (3 workers, 1 task in flight)"
     assert left_of(progress(seconds_ahead=1.2)) == "about 2 s left"
     assert left_of(progress(seconds_ahead=1.2, runs_done=4, streams_done=1)) == "about 2 s left"
     assert left_of(progress(seconds_ahead=1.2, runs_done=4, streams_done=2)) == left_of(progress()) == ""
@@ -72,7 +72,7 @@ def test_the_bar_counts_runs_and_streams_and_has_room_for_its_words(width: int, 
     with made._shown() as show:
         show(progress(runs_done=3, streams_done=1, seconds_ahead=5.0))
     words = " ".join(file.getvalue().split())
-    assert f"3/4 runs, 1/2 streams compared{rate}" in words
+    assert f"3/4 runs, 1/2 streams with comparators{rate}" in words
     assert "about 5 s left" in words
 
 
@@ -211,8 +211,12 @@ def test_faults_are_a_paragraph_each_and_a_command_to_copy() -> None:
 @pytest.mark.parametrize(
     ("every", "code", "last"),
     [
-        (False, 1, "2 passed or excluded with a reason, then this failed; fix it and check again (--all continues)"),
-        (True, 1, "3 passed or excluded with a reason, 2 failed"),
+        (
+            False,
+            1,
+            "2 checks passed or were excluded; the next one failed, later checks were not run (--all runs them)",
+        ),
+        (True, 1, "3 checks passed or were excluded, 2 failed"),
     ],
 )
 def test_checks_end_at_the_first_failure_unless_all_are_wanted(
@@ -237,7 +241,7 @@ def test_checks_end_at_the_first_failure_unless_all_are_wanted(
     assert (len(lines), lines[-1]) == (8 if every else 5, last)
     monkeypatch.setattr(checking, "_results", lambda subject, settings: iter(results[:2]))
     assert checking.print_checks("me", settings=[]) == 0
-    assert capsys.readouterr().out.endswith("2 passed or excluded with a reason, 0 failed\n")
+    assert capsys.readouterr().out.endswith("2 checks passed or were excluded, 0 failed\n")
 
 
 @pytest.mark.parametrize(

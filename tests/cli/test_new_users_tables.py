@@ -179,7 +179,7 @@ def test_agents_are_chosen_by_name(tmp_path):
         ("perceptron", "perceptron observes every label"),
         ("uniform,uniform", "names 'uniform' twice"),
         (",", "must be all, or at least one id"),
-        ("fastcb(ogd)", "fastcb does not wrap another player"),
+        ("fastcb(ogd)", "fastcb takes no other algorithm in parentheses"),
         ("exploration(ogdd)", "did you mean 'ogd'"),
     ):
         with pytest.raises(UsageError, match=message.replace("(", r"\(").replace(")", r"\)")):

@@ -16,7 +16,7 @@ from banditlab.cli.plain import say
 from banditlab.cli.ranking import cells, print_ranking, ranked_table
 from tests.cli.conftest import terminal
 
-HEADER = ("", "player", "setting", "mistakes % (95 %)", "behind", "us/round")
+HEADER = ("", "agent", "setting", "mistakes % (95 %)", "behind", "us/round")
 ROWS = [
     ("1", "exploration(folklore)", "γ=0.3 B=10 decoding=half-log", "83.71 (82.82 to 84.73)", "", "3.95"),
     ("12=", "a-player-of-one's-own-with-a-name-of-more-than-sixty-characters-in-all †", "γ=0.0125", "91.2", "+7.51", "1.3e+06"),
@@ -146,19 +146,19 @@ def test_a_ranking_is_a_table_for_each_environment_and_kind() -> None:
     print_ranking(out, rows)
     lines = [line for line in file.getvalue().splitlines() if line]
     heads = [line for line in lines if line.startswith(("e", "f"))]
-    assert heads == ["e", "e (players that observe the label)", "f"]
+    assert heads == ["e", "e (forecasters: they observe the label)", "f"]
     titles = [line for line in lines if "mistakes % (95" in line]
     assert ["repeats %" in line for line in titles] == [True, False, False]
     assert ["us/round" in line for line in titles] == [False, True, True]
     at = lines.index("f")
     assert lines[at + 1 : at + 4] == [
-        f"   player  setting  {'mistakes % (95 %)':>19}  behind  us/round",
-        "─" * 57,
-        f"?  other            5.00 (4.00 to 6.00)  {'':6}  {1.23:>8}",
+        f"   agent  setting  {'mistakes % (95 %)':>19}  behind  us/round",
+        "─" * 56,
+        f"?  other           5.00 (4.00 to 6.00)  {'':6}  {1.23:>8}",
     ]
     assert lines[-2:] == [
-        "mistakes %, which is ranked, counts rows at their first occurrence; repeats % counts the other rounds",
-        "? means no evidence for the order: fewer than three repetitions, or no interval",
+        "mistakes % (ranked): rounds in which a row occurs for the first time; repeats %: the other rounds",
+        "?: no evidence for the order (fewer than three repetitions, or no interval)",
     ]
 
 
@@ -167,11 +167,11 @@ def test_a_ranking_is_a_table_for_each_environment_and_kind() -> None:
     [
         ({}, None),
         ({"below_constant": True}, "†"),
-        ({"among": 2}, "each player has the best of its settings"),
+        ({"among": 2}, "settings are chosen on one half of the repetitions"),
         ({"among": 2, "held_out": False}, None),
-        ({"rank": "1="}, "= is a tie"),
-        ({"rank": "?"}, "? means no evidence"),
-        ({"repeated": 0.5}, "mistakes %, which is ranked, counts rows at their first occurrence"),
+        ({"rank": "1="}, "=: the difference"),
+        ({"rank": "?"}, "?: no evidence"),
+        ({"repeated": 0.5}, "mistakes % (ranked)"),
     ],
 )
 def test_signs_are_explained_where_they_stand(keys: dict[str, Any], word: str | None) -> None:

@@ -101,7 +101,7 @@ def test_agents_are_asked_for_by_name() -> None:
         ([], "must be all, or at least one id"),
         ("uniform,fastcb,uniform", "names 'uniform' twice"),
         ("perceptron", "perceptron observes every label"),
-        ("uniform(ftrl)", r"uniform does not wrap another player, so 'uniform\(ftrl\)' is not an agent"),
+        ("uniform(ftrl)", r"uniform takes no other algorithm in parentheses, so 'uniform\(ftrl\)' is not an agent"),
         ("bandtron", "did you mean 'banditron'"),
     ):
         with pytest.raises(UsageError, match=message):

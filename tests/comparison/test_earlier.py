@@ -222,7 +222,7 @@ def test_earlier_agents_stay_in_the_table_and_are_not_played_again(twice: Path) 
     ids, said = agents_and_sentences(twice / "t.csv", twice / "r", "banditron,uniform")
     assert (ids, said) == (
         ["banditron", "uniform", "linucb"],
-        [f"agents of the earlier comparison in {twice / 'r'} that are included: linucb"],
+        [f"agents included from the earlier comparison in {twice / 'r'}: linucb"],
     )
     ids, said = agents_and_sentences(twice / "t.csv", twice / "r", "banditron,linucb,uniform")
     assert (ids, said) == (["banditron", "linucb", "uniform"], [])
@@ -247,7 +247,7 @@ def test_of_another_recipe_no_agents_are_kept(twice: Path, more: dict[str, Any])
     ids, said = agents_and_sentences(twice / "t.csv", twice / "r", "lints", **more)
     assert ids == ["lints"]
     assert said == [
-        f"agents of the earlier comparison in {twice / 'r'} that are not included: banditron, linucb, uniform {WHY}"
+        f"agents not included from the earlier comparison in {twice / 'r'}: banditron, linucb, uniform {WHY}"
     ]
 
 
@@ -255,7 +255,7 @@ def test_a_table_that_was_edited_keeps_no_agents(twice: Path, tmp_path: Path) ->
     other = write(tmp_path / "t.csv", rows(seed=1))
     ids, said = agents_and_sentences(other, twice / "r", "lints")
     assert ids == ["lints"]
-    assert said[0].endswith(f"that are not included: banditron, linucb, uniform {WHY}")
+    assert said[0].endswith(f"r: banditron, linucb, uniform {WHY}")
     (tmp_path / "moved.csv").write_bytes((twice / "t.csv").read_bytes())
     assert len(agents_and_sentences(tmp_path / "moved.csv", twice / "r", "lints")[0]) == 7, (
         "where the file lies does not matter"
@@ -275,7 +275,7 @@ def test_agents_whose_runs_are_not_finished_are_not_kept(tmp_path: Path) -> None
         best_setting(tmp_path / "r")
     ids, said = agents_and_sentences(table, tmp_path / "r", "lints")
     assert ids == ["lints", "linucb"]
-    assert said[1].endswith(f"that are not included: uniform {WHY}")
+    assert said[1].endswith(f"r: uniform {WHY}")
 
 
 def test_a_folder_of_something_else_keeps_no_agents(twice: Path, tmp_path: Path) -> None:
@@ -285,7 +285,8 @@ def test_a_folder_of_something_else_keeps_no_agents(twice: Path, tmp_path: Path)
     Sweep(sweep).run(tmp_path / "r")
     ids, said = agents_and_sentences(twice / "t.csv", tmp_path / "r", "lints")
     assert ids == ["lints"]
-    assert "that are not included: uniform (" in said[0]
+    assert "not included from the earlier comparison in" in said[0]
+    assert "r: uniform (" in said[0]
     (tmp_path / "r" / "spec.toml").write_text("torn")
     ids, said = agents_and_sentences(twice / "t.csv", tmp_path / "r", "lints")
     assert ids == ["lints"]

@@ -294,10 +294,10 @@ def test_players_that_observe_the_label_are_left_out_with_the_reason():
     sweep = Sweep(**spec(forecaster=[{"id": "ogd"}], feedback={"grid": {"delay": [0, 7]}}))
     assert len(sweep.plan.runs) == 3  # the forecaster at delay 0
     (skipped,) = sweep.plan.skipped
-    assert "the player observes the label" in skipped["reason"]
+    assert "the learner observes the label" in skipped["reason"]
     env = make_env("banditlab/Logistic-v0", n_classes=3, n_features=3, rounds=9)
     label_agent = make_agent("perceptron", env.unwrapped.problem, seed=0)
-    with pytest.raises(IncompatibleError, match="the player observes the label"):
+    with pytest.raises(IncompatibleError, match="the learner observes the label"):
         play(env, label_agent, seed=0, feedback={"delay": 7})
 
 

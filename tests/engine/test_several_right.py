@@ -211,7 +211,7 @@ def test_players_that_observe_labels_say_that_they_need_one(kind: str, id_: str,
     env = Given()
     player = registry().load(kind, id_)(env.problem, np.random.default_rng(0))
     with pytest.raises(
-        IncompatibleError, match=r"^the player observes one label per round, and several actions may be right in this"
+        IncompatibleError, match=r"^the learner observes one label per round, and several actions may be right in this"
     ):
         play(env, player, seed=0, path=path)
 
@@ -255,7 +255,7 @@ def test_a_sweep_plays_a_table_with_arms(spec: Any, tmp_path: Any) -> None:
     assert set(last["first_sight_constant_mistakes"]) == {60 - right.sum().max()}
     skipped = {row["player"]: row["reason"] for row in sweep.plan.skipped}
     assert set(skipped) == {"perceptron", "ogd"}
-    assert all(reason.startswith("the player observes one label per round") for reason in skipped.values())
+    assert all(reason.startswith("the learner observes one label per round") for reason in skipped.values())
 
 
 def test_the_comparator_needs_one_label(spec: Any) -> None:

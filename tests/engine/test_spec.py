@@ -86,7 +86,7 @@ def test_bad_specs(tmp_path, edit, expected):
 
 
 def test_no_player(tmp_path):
-    assert "no player" in one_line(tmp_path, GOOD.split("[[agent]]")[0])
+    assert "nothing to run; add" in one_line(tmp_path, GOOD.split("[[agent]]")[0])
 
 
 def test_the_same_run_twice(tmp_path):

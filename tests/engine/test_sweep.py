@@ -75,7 +75,7 @@ def test_players_are_named_while_they_are_compiled(small, tmp_path):
     small().run(tmp_path, watch=lambda progress: stages.append(progress.stage))
     stages = list(dict.fromkeys(stages))
     assert stages[:2] == ["compiling or loading kernels", "compiling or loading banditron, uniform"]
-    assert stages[-2:] == ["playing", "storing"]
+    assert stages[-2:] == ["running", "storing"]
 
 
 @pytest.mark.slow

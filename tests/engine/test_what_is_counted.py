@@ -142,7 +142,7 @@ def test_a_plug_in_with_a_loop_of_its_own_is_played_step_by_step(cls, env):
     assert played.path == "steps"
     assert played.expected_mistakes[-1] == pytest.approx(ROUNDS * (1 - 1 / K))
     assert played.mistakes[-1] > 0.4 * ROUNDS
-    with pytest.raises(UsageError, match="and a player with a block loop of this package"):
+    with pytest.raises(UsageError, match="and a learner with a block loop of this package"):
         play(env, make(cls, env), seed=1, path="blocks")
 
 

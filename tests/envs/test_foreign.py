@@ -106,7 +106,7 @@ def test_with_labels_it_counts_as_any_environment_does() -> None:
 
 def test_who_is_told_labels_cannot_play_without() -> None:
     env = signs()
-    with pytest.raises(IncompatibleError, match="the player observes the label, and the environment has none"):
+    with pytest.raises(IncompatibleError, match="the learner observes the label, and the environment has none"):
         play(env, make_agent("perceptron", env.problem, seed=1), seed=3)
 
 
@@ -211,7 +211,7 @@ def spec(tmp_path: Any, **more: Any) -> Any:
 def test_a_sweep_plays_it_without_comparators_and_skips_who_is_told_labels(tmp_path: Any) -> None:
     sweep = Sweep(spec(tmp_path))
     assert [(s["player"], s["reason"]) for s in sweep.plan.skipped] == [
-        ("perceptron", "the player observes the label, and the environment has none")
+        ("perceptron", "the learner observes the label, and the environment has none")
     ]
     assert list(sweep.plan.uncompared.values()) == ["no labels, which a comparator requires"]
     assert all(run.foreign for run in sweep.plan.runs)

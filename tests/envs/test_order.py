@@ -148,7 +148,10 @@ def test_a_rule_that_flips_half_way_is_seen_in_order(tmp_path: Path) -> None:
     [facts] = results.data.values()
     assert facts["in_order"] == 1
     assert "1,500 rows in order, scaled by earlier rows, d = 4" in write_report(results).read_text()
-    assert "; scaling none uses the whole table" in write_report(load(tmp_path / "s")).read_text()
+    assert (
+        "; contexts are scaled with all rows of the table (scaling = none)"
+        in write_report(load(tmp_path / "s")).read_text()
+    )
     policy = train(table, "label", order="file")
     assert policy.describe()["trained"]["mistakes"] < 0.35 * 1500
 

@@ -166,9 +166,9 @@ def test_all_faults_of_a_log_are_named_at_once(tmp_path: Path) -> None:
     assert str(file) in str(caught.value)
     with pytest.raises(UsageError, match="the log has no rounds"):
         evaluate_log(write(tmp_path / "none.dsjson", ['{"EventId": "1"}']))
-    with pytest.raises(UsageError, match="--reward is of tables"):
+    with pytest.raises(UsageError, match="--reward applies to tables only"):
         evaluate_log(file, reward="y")
-    with pytest.raises(UsageError, match="--policy column:x is of tables"):
+    with pytest.raises(UsageError, match="--policy column:x applies to tables only"):
         evaluate_log(file, "column:x")
 
 

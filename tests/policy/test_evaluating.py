@@ -187,7 +187,7 @@ def test_a_policys_own_log_and_another_policy_of_its_table(tmp_path: Path) -> No
     assert made.notes[0].startswith("100 of 600 decisions have no answer")
     uniform = evaluate_log(tmp_path / "e.db").evaluation
     assert uniform.ips == pytest.approx(np.mean(made.logged), rel=1e-9)  # the logger was uniform itself
-    with pytest.raises(UsageError, match="--reward is of tables"):
+    with pytest.raises(UsageError, match="--reward applies to tables only"):
         evaluate_log(tmp_path / "e.db", reward="y")
     other = write_table(tmp_path / "other.csv", 50)
     Policy.train(other, "offer", agent="uniform").save(tmp_path / "other.policy")
@@ -210,7 +210,7 @@ def test_the_command_prints_figures_and_what_they_assume(
         done = CliRunner().invoke(
             app, ["evaluate", str(file), "--policy", policy, "--picture", str(tmp_path / picture)]
         )
-        assert f"drawn: {tmp_path / picture}" in done.output
+        assert f"written: {tmp_path / picture}" in done.output
         assert (tmp_path / picture).stat().st_size > 5000
     done = CliRunner().invoke(app, ["evaluate", str(file), "--picture", str(tmp_path / "a.txt")])
     assert "the extension must be .svg, .png or .pdf" in str(done.exception)

@@ -60,7 +60,7 @@ def test_the_command_writes_it_and_says_what_it_is_worth(uniform_log: Path, tmp_
     assert "next: banditlab serve" in done.output
     for odd, said in (
         (["--label", "offer"], "without --label and --best-of"),
-        (["--scaling", "none"], "the log's policy has its columns; leave out scaling"),
+        (["--scaling", "none"], "the columns are those of the log's policy; leave out scaling"),
         (["--agent", "newtron", "--set", "gamma=0.1"], "--from-log: newtron stores numbers of the class it chose"),
         (["--agent", "nobody"], "no agent is called 'nobody'"),
     ):
@@ -224,7 +224,7 @@ def test_the_command_takes_the_columns_of_a_table_and_its_recipe(tmp_path: Path)
 def test_the_columns_of_an_event_log_are_those_of_its_policy(uniform_log: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="leave out missing, scaling"):
         train_from_log(uniform_log, tmp_path / "p", recipe={"scaling": "none", "missing": "zero"})
-    with pytest.raises(UsageError, match="--action is of tables"):
+    with pytest.raises(UsageError, match="--action applies to tables only"):
         train_from_log(uniform_log, tmp_path / "p", action="x")
 
 

@@ -65,7 +65,7 @@ def test_a_table_of_offers(tmp_path: Path) -> None:
     assert choice["action"] in ("upgrade", "nothing", "call")
     assert '{"accepted":1}' in said
     assert "banditlab_decisions_total 1.0" in said
-    assert "drawn: status.svg" in said
+    assert "written: status.svg" in said
     status = status_of_log(here / "events.db")
     assert (status.decisions, status.feedback) == (3, 3)
 

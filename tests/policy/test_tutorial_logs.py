@@ -41,7 +41,7 @@ def test_the_commands_run_and_the_intervals_hold_the_truth(tmp_path: Path) -> No
         ["bash", "-c", script], cwd=here, env=os.environ | path, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert "drawn: estimates.svg" in done.stdout
+    assert "written: estimates.svg" in done.stdout
     assert "linucb learnt from " in done.stdout
     assert "better than the held-back decisions: better" in done.stdout
     for name, truth in (("uniform", CHANCE), ("best-single", CHANCE)):

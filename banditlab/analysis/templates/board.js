@@ -32,7 +32,7 @@ function filters() {
   const groups = [...new Set(DATA.groups.map((g) => KIND[g] || g).filter(Boolean))];
   add("Sweep", every(DATA.sweeps.map((s, i) => [i, `${s.name} (${s.date})`])), "sweep");
   add("Environment", every((DATA.names.environment || []).map((n, i) => [i, DATA.titles[i] === n ? n : `${DATA.titles[i]}: ${n}`])), "environment");
-  add("Player", every((DATA.names.label || []).map((n, i) => [i, n])), "label");
+  add(DATA.noun[0].toUpperCase() + DATA.noun.slice(1), every((DATA.names.label || []).map((n, i) => [i, n])), "label");
   add("Group", every(groups.map((g) => [g, g])), "group");
   add("Since", every([...new Set(DATA.sweeps.map((s) => s.date))].sort().map((d) => [d, d])), "since");
   add("Spec says", every(differing), "line");
@@ -67,7 +67,7 @@ function sort() {
   overlay();
 }
 
-const HEAD = [["", "draw"], ["sweep", "sweep"], ["environment", "environment"], ["label", "player"], ["settings", "setting"], ["mean", "mistakes (95 %)"], ["n", "repetitions"], ["seconds", "per round"]];
+const HEAD = [["", "draw"], ["sweep", "sweep"], ["environment", "environment"], ["label", DATA.noun], ["settings", "setting"], ["mean", "mistakes (95 %)"], ["n", "repetitions"], ["seconds", "per round"]];
 function table() {
   const head = make("tr", {});
   for (const [key, name] of HEAD) {
@@ -96,11 +96,11 @@ function table() {
   document.getElementById("shown").textContent = `${plain(rows.length, 0)} of ${plain(size(), 0)} settings` + (rows.length > MOST ? `, the first ${MOST} shown` : "");
 }
 
-const host = document.getElementById("overlay"), top_ = make("div", { class: "controls" }), legend = make("ul", { class: "legend", "aria-label": "Drawn settings: press to take one out" });
+const host = document.getElementById("overlay"), top_ = make("div", { class: "controls" }), legend = make("ul", { class: "legend", "aria-label": "Curves: press to remove one" });
 host.append(top_);
-const paint = chart(host, "Overlay of the ticked settings");
+const paint = chart(host, "Curves of the selected settings");
 host.append(legend);
-top_.append(tick("logarithmic across", true, (v) => { state.xlog = v; overlay(); }).node, tick("logarithmic up", true, (v) => { state.ylog = v; overlay(); }).node);
+top_.append(tick("logarithmic x axis", true, (v) => { state.xlog = v; overlay(); }).node, tick("logarithmic y axis", true, (v) => { state.ylog = v; overlay(); }).node);
 
 function overlay() {
   const drawn = [];
@@ -112,7 +112,7 @@ function overlay() {
     const where = [sweeps && DATA.sweeps[DATA.columns.sweep[i]].name, places && DATA.titles[DATA.columns.environment[i]]].filter(Boolean).join(", ");
     return { name: `${text("label", i)} ${text("settings", i)}`.trim() + (where ? ` \u00b7 ${where}` : ""), look: DATA.looks[DATA.columns.label[i]], x: DATA.rounds[grid], y, key: id(i) };
   });
-  const seen = new Map();  // a player that is drawn twice: the next dash each time, as its colour is its own
+  const seen = new Map();  // settings of one learner have the same colour and different dashes
   for (const s of series) { const n = seen.get(s.look[0] + s.look[1]) || 0; seen.set(s.look[0] + s.look[1], n + 1); s.look = [s.look[0], (s.look[1] + n) % DASH.length, s.look[2]]; }
   paint({ series, xkind: state.xlog ? "log" : "linear", ykind: state.ylog ? "log" : "linear", xfrom: 10, nearest: true, xlabel: "rounds", ylabel: "mistakes so far, % of rounds",
     xtext: (v, full) => plain(v, 0) + (full ? " rounds" : ""), ytext: (v) => sized(v) + " %" });

@@ -104,7 +104,7 @@ function chart(host, title) {
     const seen = now.series.filter((s) => !s.off);
     const xs = seen.flatMap((s) => s.x).filter((v) => v !== null && (now.xkind !== "log" || v > 0));
     const ys = seen.flatMap((s) => [...s.y, ...(s.low || []), ...(s.high || []), ...(s.bound || [])]).filter((v) => v !== null && (now.ykind !== "log" || v > 0));
-    if (!xs.length || !ys.length) { svg.append(draw("text", { x: left, y: top + 30 }, "Nothing to draw: choose a player below.")); place = null; return; }
+    if (!xs.length || !ys.length) { svg.append(draw("text", { x: left, y: top + 30 }, "Nothing to draw: select a curve below.")); place = null; return; }
     let x0 = Infinity, x1 = -Infinity, y0 = Infinity, y1 = -Infinity;
     for (const v of xs) { if (v < x0) x0 = v; if (v > x1) x1 = v; }
     for (const v of ys) { if (v < y0) y0 = v; if (v > y1) y1 = v; }

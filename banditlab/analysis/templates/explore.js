@@ -8,12 +8,12 @@ function curves(host, data, title) {
   const state = { panel: 0, x: "rounds", xlog: true, ylog: true, off: new Set() };
   const top = make("div", { class: "controls" });
   const what = choice("Show", data.panels.map((p, i) => [i, p.title]), (v) => { state.panel = Number(v); show(); });
-  const along = choice("against", [["rounds", "rounds"], ["seconds", "seconds in the player"]], (v) => { state.x = v; show(); });
-  const xlog = tick("logarithmic across", true, (v) => { state.xlog = v; show(); });
-  const ylog = tick("logarithmic up", true, (v) => { state.ylog = v; show(); });
+  const along = choice("against", [["rounds", "rounds"], ["seconds", `seconds in the ${data.noun}`]], (v) => { state.x = v; show(); });
+  const xlog = tick("logarithmic x axis", true, (v) => { state.xlog = v; show(); });
+  const ylog = tick("logarithmic y axis", true, (v) => { state.ylog = v; show(); });
   if (data.panels.length > 1) top.append(what.node);
   top.append(along.node, xlog.node, ylog.node);
-  const legend = make("ul", { class: "legend", "aria-label": "Players: press to hide or show" });
+  const legend = make("ul", { class: "legend", "aria-label": "Curves: press to hide or show" });
   host.append(top);
   const paint = chart(host, title);
   host.append(legend);
@@ -28,7 +28,7 @@ function curves(host, data, title) {
     paint({
       series, xkind: state.xlog ? "log" : "linear", ykind: !state.ylog ? "linear" : panel.share ? "log" : "symlog",
       knee: 10 ** Math.max(0, Math.floor(Math.log10(last) / 2)), xfrom: timed ? 0 : 10, nearest: timed,
-      xlabel: timed ? "seconds in the player" : "rounds", ylabel: panel.share ? "mistakes so far, % of rounds" : "mistakes minus nats",
+      xlabel: timed ? `seconds in the ${data.noun}` : "rounds", ylabel: panel.share ? "mistakes so far, % of rounds" : "mistakes minus nats",
       xtext: (v, full) => (timed ? seconds(v) : rounds(v) + (full ? " rounds" : "")),
       ytext: (v) => (panel.share ? sized(v) + " %" : sized(v)),
     });
@@ -60,13 +60,13 @@ function shade(share) {
 }
 
 function explorer(host, data, title) {
-  const players = [...new Set(data.settings.map((s) => s.p))], values = data.settings.map((s) => s.v).filter((v) => v !== null);
+  const learners = [...new Set(data.settings.map((s) => s.p))], values = data.settings.map((s) => s.v).filter((v) => v !== null);
   const least = Math.min(...values), most = Math.max(...values);
   let chosen = null;
-  const pick = make("div", { class: "controls", role: "group", "aria-label": "Player" });
+  const pick = make("div", { class: "controls", role: "group", "aria-label": data.noun });
   const cells = make("div", { class: "cells" }), sliders = make("div", { class: "controls" });
   const facts = make("dl", { class: "facts" }), said = make("div", { class: "sr", role: "status" }), head = make("p", {});
-  players.forEach((p) => pick.append(make("button", { type: "button", "data-player": p, onclick: () => select(best(p)) }, p)));
+  learners.forEach((p) => pick.append(make("button", { type: "button", "data-player": p, onclick: () => select(best(p)) }, p)));
   const left = make("div", {}, cells, sliders, head, facts, said), right = make("div", {});
   host.append(pick, make("div", { class: "halves" }, left, right));
   const paint = chart(right, title);
@@ -93,7 +93,7 @@ function explorer(host, data, title) {
     for (const other of [...new Set(mine.map((s) => s.other))]) {
       const here = mine.filter((s) => s.other === other), gammas = axis(here, "gamma"), balls = axis(here, "B");
       const table = make("table", {});
-      const caption = [other, gammas.length > 1 || gammas[0] ? "rows: γ" : "", balls.length > 1 || balls[0] ? "columns: B" : ""].filter(Boolean).join(", ") || "its one setting";
+      const caption = [other, gammas.length > 1 || gammas[0] ? "rows: γ" : "", balls.length > 1 || balls[0] ? "columns: B" : ""].filter(Boolean).join(", ") || "its only setting";
       table.append(make("caption", {}, caption));
       const names = make("tr", {}, make("td", {}));
       balls.forEach((b) => names.append(make("th", { scope: "col" }, b || "no B")));
@@ -139,11 +139,11 @@ function explorer(host, data, title) {
   }
 
   function tell(s) {
-    head.replaceChildren(make("code", {}, s.call), s.chosen ? " \u2013 the setting it is ranked at" : "");
+    head.replaceChildren(make("code", {}, s.call), s.chosen ? " \u2013 its ranked setting" : "");
     const lines = [
       ["mistakes", `${s.mistakes}, over ${s.n} repetition${s.n === 1 ? "" : "s"}`], ["95 % interval", s.interval === "\u2013" ? "none" : s.interval + " %"],
-      ["mistakes as drawn", s.counted], ["explored", s.explored], ["bound", s.promise || "no theorem gives a number for this setting"],
-      ["best model of its streams", s.model || "none computed"], ["relative mistakes", s.relative || "\u2013"], ["time", s.time + " per round"],
+      ["mistakes as drawn", s.counted], ["explored", s.explored], ["bound", s.promise || "no proved bound for this setting"],
+      ["best model of its streams", s.model || "not computed"], ["relative mistakes", s.relative || "\u2013"], ["time", s.time + " per round"],
     ];
     facts.replaceChildren(...lines.flatMap(([name, text]) => [make("dt", {}, name), make("dd", { "data-fact": name }, text)]));
     said.textContent = `${s.call}: ${s.mistakes} mistakes, 95 % interval ${s.interval}`;
@@ -153,7 +153,7 @@ function explorer(host, data, title) {
       xfrom: 10, xlabel: "rounds", ylabel: "mistakes so far, % of rounds", xtext: (v, full) => rounds(v) + (full ? " rounds" : ""), ytext: (v) => sized(v) + " %",
     });
   }
-  select(best(players[0]));
+  select(best(learners[0]));
 }
 
 function ranking(section, data) {
@@ -183,11 +183,12 @@ function ranking(section, data) {
   const bar = make("div", { class: "controls live" }), groups = [...new Set(rows.map((r) => KIND[data.groups[r.dataset.player]] || data.groups[r.dataset.player]).filter(Boolean))];
   let text = "", group = "", base = "";
   const filter = make("input", { type: "search", oninput: () => { text = filter.value.toLowerCase(); sift(); } });
-  bar.append(make("label", {}, "Filter players", filter));
+  bar.append(make("label", {}, `Filter ${data.noun}s`, filter));
   if (groups.length > 1) bar.append(choice("Group", [["", "all"], ...groups.map((g) => [g, g])], (v) => { group = v; sift(); }).node);
   const all = tick("all columns", false, (v) => table.classList.toggle("all", v));
   all.node.classList.add("phone");
-  const hint = make("span", { class: "note" }, "Press a player to see every difference to it.");
+  const choose = `Select ${data.noun === "agent" ? "an" : "a"} ${data.noun} to see every difference from it.`;
+  const hint = make("span", { class: "note" }, choose);
   const said = make("span", { class: "sr", role: "status" });
   bar.append(all.node, hint, said);
   section.querySelector(".ranked").before(bar);
@@ -214,7 +215,7 @@ function ranking(section, data) {
     base = name;
     const label = head[column].querySelector("button") || head[column];
     label.textContent = base ? `behind ${base}` : words;
-    hint.textContent = base ? `Differences to ${base}, percentage points with intervals that cover all pairs at once. Press it again for the first.` : "Press a player to see every difference to it.";
+    hint.textContent = base ? `Differences from ${base} in percentage points; the intervals cover all pairs at once. Select it again to return to differences from the first.` : choose;
     rows.forEach((row, k) => {
       const cell = row.cells[column], gap = base && data.gaps[row.dataset.player] && data.gaps[row.dataset.player][base];
       row.classList.toggle("picked", base !== "" && row.dataset.player === base);
@@ -224,7 +225,7 @@ function ranking(section, data) {
       else if (gap) cell.replaceChildren(gap[0] + " ", make("span", { class: "kind" }, `(${gap[1]})`));
       else cell.replaceChildren("\u2013");
     });
-    said.textContent = base ? `Differences to ${base}` : "Differences to the first";
+    said.textContent = base ? `Differences from ${base}` : "Differences from the first";
   }
 }
 
@@ -239,7 +240,7 @@ function scatter(host, data) {
     made.select.value = state[axis];
     return made.node;
   };
-  host.append(make("div", { class: "controls" }, pick("x", "Across"), pick("y", "Up")), make("div", { class: "chart" }, svg), said);
+  host.append(make("div", { class: "controls" }, pick("x", "x axis"), pick("y", "y axis")), make("div", { class: "chart" }, svg), said);
 
   function paint() {
     const xs = data.shares[state.x], ys = data.shares[state.y], both = scale("linear", 0, 1.04 * Math.max(1e-3, ...xs, ...ys));

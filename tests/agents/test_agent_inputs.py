@@ -53,6 +53,7 @@ def told(agent):
     return 1 if isinstance(agent, LabelAgent) else True
 
 
+@pytest.mark.few(8)
 def test_contexts_of_another_shape(agent):
     before = agent.rng.bit_generator.state
     for context in (np.ones(4000), np.ones(2), np.ones((1, 3)), np.ones((3, 1)), 1.0):
@@ -100,6 +101,7 @@ def test_labels_out_of_range(agent):
         refuses(agent.learn, X[0], decision, label, match="the label must be an integer in 0 ... 2, got")
 
 
+@pytest.mark.few(8)
 def test_blocks(agent):
     K = agent.problem.n_classes
     y, trace = np.array([0, 1, K - 1]), Trace.empty(3)

@@ -16,6 +16,7 @@ IDS = sorted(entry.id for entry in registry().entries("agents"))
 
 
 @pytest.mark.parametrize("id_", IDS)
+@pytest.mark.few(17)
 def test_rounds_allocate_nothing(id_, allocations):
     cls = registry().load("agents", id_)
     if cls.group == "adapter" or id_ in ("apple-tasting", "boosted-exploration"):

@@ -77,7 +77,7 @@ def test_every_player_with_the_setting_is_here() -> None:
         for rule in DECODINGS
     ],
 )
-@pytest.mark.few(8)
+@pytest.mark.few(5)
 def test_the_contract_holds_with_every_decoding(id_: str, decoding: str) -> None:
     """Label-blind, true probabilities, both paths bit for bit, saved and loaded."""
     checks = check_agent(registry().load("agents", id_), **CHOOSERS[id_], decoding=decoding)

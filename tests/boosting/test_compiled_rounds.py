@@ -80,7 +80,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("id_", "settings"), CASES)
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 def test_a_block_is_what_the_protocol_plays(id_, settings, any_way):
     X, y = stream(250)
     one, other = build(id_, **settings), any_way(build(id_, **settings))

@@ -270,6 +270,7 @@ def written(case: Case) -> Path:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.few(20)
 def test_a_messy_table_is_compared_or_all_its_faults_are_listed(banditlab: Callable[..., Any], name: str) -> None:
     case = CASES[name]
     asked = ["compare", str(written(case)), "--label", "y", *shlex.split(case.given)]

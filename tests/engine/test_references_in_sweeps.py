@@ -89,6 +89,7 @@ def test_the_reduction_passes_its_forecaster_s_diagnostics_on(monkeypatch) -> No
     assert agent.diagnostics() == {"step": agent.inner.step}
 
 
+@pytest.mark.slow
 def test_diagnostics_are_float_columns_and_tables_without_them_join(small, tmp_path) -> None:
     sweep = small(agent=[{"id": "uniform"}, {"id": "newtron", "gamma": 0.1, "norm_bound": 1.0}])
     assert sweep.run(tmp_path / "out").failures == []

@@ -276,6 +276,7 @@ def test_categories_numbers_and_gaps_of_the_end_need_not_be_known(tmp_path: Path
 
 
 @pytest.mark.parametrize("ending", ["db", "csv", "parquet", "dsjson"])
+@pytest.mark.few(2)
 def test_a_damaged_log_is_refused_in_one_line_or_read(ending: str, tmp_path: Path) -> None:
     whole, bad, rng = tmp_path / f"log.{ending}", tmp_path / f"bad.{ending}", np.random.default_rng(0)
     frame = table_of(60)

@@ -161,6 +161,7 @@ def test_nothing_is_said_of_time_left_before_anything_is_known():
     one.done, one.seconds, other.done, other.seconds = 10, 20.0, 1, 3.0
     ahead = 40 * 2.001 + 49 * 3.001
     assert left_of(progress) == f"about {math.ceil((ahead - 3.001) / 2 + 100 * TABLES_SECONDS)} s left"
+    assert progress.seconds_ahead == pytest.approx((ahead - 3.001) / 2 + 100 * TABLES_SECONDS, abs=1e-6)
     progress.streams_done, compared.done, compared.seconds, progress.failed = 1, 1, 10.0, 3
     ahead += 10.001
     # since kernels were compiled 23 core-seconds took a minute: workers were lost, or the machine did something else

@@ -245,6 +245,7 @@ def test_where_the_agent_gives_allowed_classes_nothing_they_are_equal() -> None:
     assert actions == {1, 2}
     tiny = np.array([1.0, 5e-324, 0.0])
     assert core._cut(0, tiny, np.array([False, True, True])) == (1, pytest.approx([0.0, 1.0, 0.0]))
+    assert core._cut(2, tiny, np.array([False, True, True]))[0] == 1  # nor is a class of probability 0 chosen
 
 
 @pytest.mark.parametrize("allowed", [[], ["other"], "call", [None], [["call"]], 3, ["retired"]])

@@ -394,8 +394,8 @@ def test_compare_takes_the_settings_its_messages_advise(iris, refused, banditlab
         "corrected: banditlab compare iris.dat --label target --drop-column flower --format csv --missing indicator "
         "--rounds 300 --repetitions 1 --dry-run"
     )
-    *_, corrected = banditlab("compare", *label, "--patience", 60, "-j", 2)[1].splitlines()
-    assert corrected.endswith(" --rounds 300 --repetitions 1 -j 2 --dry-run --patience 60.0")
+    *_, corrected = banditlab("compare", *label, "--patience", 1, "-j", 2)[1].splitlines()
+    assert corrected.endswith(" --rounds 300 --repetitions 1 -j 2 --dry-run --patience 1.0")
     label += ["--drop-column", "flower"]
     assert "row 3, counted from 0); set missing (--missing)" in refused("compare", *label)
     monkeypatch.setattr(console, "print_dry_run", lambda sweep, jobs, folder: print(sweep.spec.environment[0]))

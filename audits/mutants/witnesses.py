@@ -17,6 +17,7 @@ ALSO = {
     "cli": ["tests/analysis/test_live.py"],
     "comparison": ["tests/cli/test_new_users_tables.py", "tests/cli/test_cli.py"],
     "engine": ["tests/lab", "tests/cli"],
+    "envs": ["tests/policy/test_rows.py"],
     "players": ["tests/checks", "tests/engine/test_play.py", "tests/lab"],
     "results": ["tests/engine/test_sweep.py", "tests/engine/test_stale_inputs.py"],
 }

@@ -189,11 +189,11 @@ def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def _models(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the best model on each setting's streams, for its own B or for the B with the smallest loss."""
+    """Return the best model on each setting's streams, for its own B or for the smallest B with the least loss."""
     table = arena.relative[arena.relative["round"] == arena.last_round]
     keys = [*VARIANT, "norm_bound"]
     columns = ["loss_nats", "comparator_mistakes", "relative_expected"]
-    table = table[[*keys, *columns]].groupby(keys, sort=False).mean().reset_index()
+    table = table[[*keys, *columns]].groupby(keys).mean().reset_index()
     table = table.sort_values("loss_nats", kind="stable").drop_duplicates(VARIANT)
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in _rows(table):

@@ -99,6 +99,14 @@ def test_over_noise_nothing_is_ahead(folder_type: Any, tmp_path: Path) -> None:
     assert found.sentence().endswith("no other agent is significantly worse.")
 
 
+def test_rates_below_half_a_mistake_are_not_ahead_of_each_other(folder_type: Any, tmp_path: Path) -> None:
+    rates = {"good": [0.1] * 6, "fair": [0.2] * 6, "poor": [0.3] * 6}
+    found = across(load(made(folder_type, tmp_path / "out", rates, noise=0.0).write()))
+    assert found is not None
+    assert found.ranks[2] - found.ranks[0] > found.critical
+    assert not found.ahead("good", "poor")
+
+
 def test_what_does_not_count(folder_type: Any, tmp_path: Path) -> None:
     folder = made(folder_type, tmp_path / "a", RATES, lacking=(("fair", 0), ("poor", 2)))
     folder.skipped.append(

@@ -7,7 +7,8 @@ import pytest
 from banditlab.analysis import load, write_report
 from banditlab.analysis.arena import arenas
 from banditlab.analysis.curves import relative_panels
-from banditlab.analysis.summary import bounds_table
+from banditlab.analysis.explore import _models
+from banditlab.analysis.summary import best_ball, bounds_table
 
 
 def arena_of(folder):
@@ -49,6 +50,16 @@ def test_players_without_a_comparator_of_their_own_stand_in_every_panel(new_fold
 
 def test_a_theorem_is_held_to_its_own_ball_only(new_folder):
     assert bounds_table(arena_of(with_foreign_balls(new_folder)))["label"].tolist() == ["own"]
+
+
+def test_of_balls_with_equal_losses_the_smallest_is_named_whatever_their_order(new_folder):
+    folder = new_folder(repetitions=1)
+    for bound in (3.0, 1.0, 10.0):
+        folder.add_comparator(0, bound, 30.0)
+    folder.add_run("free", 0, 50.0)
+    arena = arena_of(folder)
+    assert _models(arena)["free", ""]["model"].endswith(f"at B = {best_ball(arena):g}")
+    assert best_ball(arena) == 1.0
 
 
 def test_no_word_of_balls_where_every_player_has_its_own(new_folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -46,6 +47,9 @@ def test_figures_measure_every_player_in_nats(new_folder):
             f"nats γ=0.1 B={panel.norm_bound:.0f}\n   bound: 7.0",
             "min(bound, rounds)",
         }
+        many = replace(panel, curves=20 * [curve for curve in panel.curves if len(curve.bound)])
+        figure = relative_against_rounds(many, styles(["bits", "nats"]))
+        assert figure.legends[0].get_window_extent().height < figure.bbox.height
 
 
 def test_only_the_bounds_table_speaks_of_bits(new_folder):

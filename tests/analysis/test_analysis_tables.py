@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from banditlab.analysis import formats, load, relative
+from banditlab.analysis.tables import COMPARATOR_COLUMNS
 from banditlab.errors import UsageError
 from banditlab.results.store import Store
 from tests.analysis.conftest import put_frame
@@ -222,7 +223,9 @@ def test_infinite_numbers_are_no_dashes():
 def test_comparators_of_other_streams_are_left_out(new_folder):
     folder = relative_folder(new_folder)
     folder.add_comparator(7, 3.0, 1.0)
-    assert set(load(folder.write()).comparators["repetition"]) == {0, 1}
+    comparators = load(folder.write()).comparators
+    assert set(comparators["repetition"]) == {0, 1}
+    assert set(comparators) == set(COMPARATOR_COLUMNS)
 
 
 def test_no_comparators_give_an_empty_join(new_folder):

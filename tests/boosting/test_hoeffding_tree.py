@@ -459,6 +459,11 @@ def test_a_threshold_at_the_least_value_is_within_a_classs_range(at, share):
     assert coded(at, 5.0, 2.0, 5.0, 1.0, 3.0, True, np.zeros(1), 0) == pytest.approx(share, rel=1e-12)
 
 
+def test_values_whose_variance_underflows_are_all_above_a_threshold_below_the_largest():
+    usual = getattr(gaussian_share, "py_func", gaussian_share)
+    assert [usual(at * 1e-200, 5.0, 2e-200, 0.0, 1e-200, 3e-200) for at in (1.0, 2.0, 3.0)] == [0.0, 0.0, 1.0]
+
+
 @pytest.mark.parametrize(("tie", "nodes"), [(0.0, 1), (1e-9, 3)])
 def test_a_lead_must_exceed_the_bound_or_the_bound_be_below_the_tie(tie, nodes):
     """Two columns that say the same have a lead of 0; at confidence 1 the bound is 0."""

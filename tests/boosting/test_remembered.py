@@ -11,7 +11,7 @@ import pytest
 from banditlab.boosting import remembered
 from banditlab.boosting.mbbm import OnlineMBBM
 from banditlab.boosting.potentials import ExactPotentials, SampledPotentials
-from banditlab.boosting.remembered import LARGEST, RememberedPotentials
+from banditlab.boosting.remembered import BUCKET, LARGEST, RememberedPotentials, slot_of
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 
@@ -80,6 +80,18 @@ def test_the_table_grows_and_keeps_what_it_has(monkeypatch):
     kept = phi._kept
     assert [phi(m, votes, label) for m, votes, label in asked] == said
     assert phi._kept <= 1.05 * kept  # a few lose their place in a full bucket
+
+
+def test_the_potentials_of_a_matrix_are_counted_once(monkeypatch):
+    phi = of(n_votes=60, k=5)
+    for _ in range(2):
+        phi.matrix(20, np.array([9, 7, 4, 2, 1]))
+        assert phi._kept == np.count_nonzero(phi._names)
+
+
+def test_a_new_state_takes_any_place_of_a_full_bucket():
+    full, new = np.ones(BUCKET + 1, dtype=np.uint64), np.random.default_rng(0).integers(2, 2**63, 200, dtype=np.uint64)
+    assert {slot_of(name, full) for name in new} == {(place, False) for place in range(BUCKET)}
 
 
 def test_the_table_doubles_when_it_is_half_full_up_to_32_megabytes(monkeypatch):

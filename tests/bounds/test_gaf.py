@@ -26,6 +26,7 @@ def test_corollary_2(K: int, d: int, B: float, R: float) -> None:
     assert gaf_corollary_2(n, d, K, B, R) == pytest.approx(theorem_1)
     assert gaf(n, d, K, B, R, lam, beta / 2) < theorem_1
     assert math.isnan(gaf_corollary_2(n, d, K, B, R, 15.9 * R**2))
+    assert math.isfinite(gaf_corollary_2(n, d, K, B, R, 4 * max(4, K * d) * R**2))
     assert math.isnan(gaf_corollary_2(n, d, K, B, R, lam, 3 * beta))  # beta / 2 is not known to be admissible
     assert gaf_regularization(d, K, R) == lam
 

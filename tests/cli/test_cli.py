@@ -161,6 +161,7 @@ def test_nothing_is_said_of_time_left_before_anything_is_known():
     one.done, one.seconds, other.done, other.seconds = 10, 20.0, 1, 3.0
     ahead = 40 * 2.001 + 49 * 3.001
     assert left_of(progress) == f"about {math.ceil((ahead - 3.001) / 2 + 100 * TABLES_SECONDS)} s left"
+    assert progress.seconds_ahead == pytest.approx((ahead - 3.001) / 2 + 100 * TABLES_SECONDS, abs=1e-6)
     progress.streams_done, compared.done, compared.seconds, progress.failed = 1, 1, 10.0, 3
     ahead += 10.001
     # since kernels were compiled 23 core-seconds took a minute: workers were lost, or the machine did something else
@@ -393,8 +394,8 @@ def test_compare_takes_the_settings_its_messages_advise(iris, refused, banditlab
         "corrected: banditlab compare iris.dat --label target --drop-column flower --format csv --missing indicator "
         "--rounds 300 --repetitions 1 --dry-run"
     )
-    *_, corrected = banditlab("compare", *label, "--patience", 60, "-j", 2)[1].splitlines()
-    assert corrected.endswith(" --rounds 300 --repetitions 1 -j 2 --dry-run --patience 60.0")
+    *_, corrected = banditlab("compare", *label, "--patience", 1, "-j", 2)[1].splitlines()
+    assert corrected.endswith(" --rounds 300 --repetitions 1 -j 2 --dry-run --patience 1.0")
     label += ["--drop-column", "flower"]
     assert "row 3, counted from 0); set missing (--missing)" in refused("compare", *label)
     monkeypatch.setattr(console, "print_dry_run", lambda sweep, jobs, folder: print(sweep.spec.environment[0]))

@@ -17,7 +17,7 @@ from banditlab.analysis import load
 from banditlab.analysis.across import across
 from banditlab.cli.table_view import many_lines
 from banditlab.comparison import is_many, name_of_many, prepared, prepared_many
-from banditlab.comparison._many import tables_of
+from banditlab.comparison._many import _common, _Prepared, tables_of
 from banditlab.engine import Sweep
 from banditlab.engine.plan import make_plan
 from banditlab.errors import UsageError
@@ -114,6 +114,11 @@ def test_agents_that_one_table_lacks_are_left_out_but_those_for_two_classes_play
     assert "soba-diag" not in [block.id for block in made.spec.agent]
     assert "soba-diag: not selected on 1 of 2 tables (too large, or not needed)" in made.left_out
     assert [pair["player"].partition("(")[0] for pair in make_plan(made.spec).skipped] == ["exploration"] * 3
+
+
+def test_agents_that_every_table_lacks_are_left_out_with_their_reason() -> None:
+    found = [_Prepared({}, [], reasons, [], 9) for reasons in (["a: too large", "b: too slow"], ["b: too slow"])]
+    assert _common(found) == ([], ["b: too slow"])
 
 
 def test_rounds_are_the_most_of_a_run(folder: Path) -> None:

@@ -222,6 +222,7 @@ def test_the_ring_has_slots_for_what_waits_not_for_what_may():
     for start in range(0, len(X), 100):
         loop(X[start : start + 100], y[start : start + 100])
     assert len(loop.ring.notes) <= 2 * schedule.window
+    assert {len(array) for array in loop.ring[:4]} == {len(loop.ring.notes)}
     waiting = int(loop.ring.counts[WAITING])
     assert waiting <= schedule.window < 200
 

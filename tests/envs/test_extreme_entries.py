@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from banditlab.envs._columns import Recipe
+from banditlab.envs._norm_rule import NormRule
 from banditlab.envs.table import Table
 from banditlab.estimator import OnlineClassifier
 from banditlab.numerics.exponents import divided, exponent
@@ -113,6 +114,12 @@ def test_rows_far_beyond_those_of_fit_are_still_answered() -> None:
     X, y = table()
     model = OnlineClassifier(forecaster="ogd", random_state=0).fit(X * 1e-200, y)
     assert np.isfinite(model.predict_proba(np.full((1, 4), 1e300))).all()
+
+
+def test_opposite_rows_far_beyond_those_of_the_fit_stay_opposite() -> None:
+    rule = NormRule.of(np.array([[3.0, 4.0]]), Recipe("none", intercept=False), "here")
+    rows = rule.rows(np.array([[1e300, -1e300], [-1e300, 1e300]]))
+    np.testing.assert_allclose(rows, np.sqrt(0.5) * np.array([[1.0, -1.0], [-1.0, 1.0]]))
 
 
 def test_ordinary_numbers_are_left_as_they_are() -> None:

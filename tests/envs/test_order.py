@@ -15,7 +15,7 @@ from banditlab.analysis.statistics import mean_interval, moving_blocks
 from banditlab.analysis.summary import summary_rows
 from banditlab.comparison import compare, prepared
 from banditlab.engine import Sweep
-from banditlab.envs._time import depend_beyond_time, follow_time
+from banditlab.envs._time import APART, depend_beyond_time, follow_time
 from banditlab.envs.table import Table
 from banditlab.errors import UsageError
 from banditlab.policy import train
@@ -198,6 +198,14 @@ def test_labels_are_shown_to_depend_on_features_where_they_do() -> None:
     found = [(s, depend_beyond_time(t.iloc[:, :5].to_numpy(), t["label"].to_numpy())) for s, t in tables]
     assert sum(shown for signal, shown in found if signal) >= 5
     assert sum(shown for signal, shown in found if not signal) <= 1
+
+
+@pytest.mark.parametrize(("lag", "shown"), [(APART, False), (APART + 1, True)])
+def test_rows_that_recur_soon_do_not_show_that_labels_depend_on_features(lag: int, shown: bool) -> None:
+    rng, at = np.random.default_rng(0), np.arange(40 * lag)
+    again = (at // lag % 2 == 1) & (rng.random(len(at)) < 0.5)  # a row and its label again, after `lag` rows
+    row = np.where(again, at - lag, at)
+    assert depend_beyond_time(rng.standard_normal((len(at), 200))[row], rng.integers(3, size=len(at))[row]) is shown
 
 
 def test_a_column_that_looks_like_time_is_proposed(tmp_path: Path) -> None:

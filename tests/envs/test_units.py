@@ -13,7 +13,7 @@ import pytest
 from banditlab.agents.banditron import Banditron
 from banditlab.comparison import compare, prepared
 from banditlab.engine.runner import play
-from banditlab.envs._units import rows_alike
+from banditlab.envs._units import GROUPED, _gaps, rows_alike
 from banditlab.envs.table import COPIES, Table
 from banditlab.errors import UsageError
 from banditlab.policy import train
@@ -65,6 +65,11 @@ def test_classes_that_are_tight_are_no_copies() -> None:
     X = np.repeat(rng.standard_normal((12, 5)), 20, axis=0) + 0.01 * rng.standard_normal((240, 5))
     assert rows_alike(X, permuted(X), 7) is None
     assert rows_alike(X, permuted(X), 6).max() == 11
+
+
+def test_a_ratio_of_two_distances_that_is_the_least_counts() -> None:
+    X = np.array([[0.0], [4.0], [-5.0]])  # 5 / 4 is the least ratio in groups
+    assert _gaps(X, X[:1], GROUPED)[0].tolist() == [[np.log(1.25)]]
 
 
 @pytest.fixture

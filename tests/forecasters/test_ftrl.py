@@ -60,6 +60,7 @@ def test_equals_scipys_leader(K: int, d: int, lam: float, kind: str) -> None:
             W = leader(X[:t], y[:t], K, lam, ftrl.state.W)
             np.testing.assert_allclose(ftrl.state.W, W, atol=1e-7 * (1 + np.abs(W).max()))
         ftrl.update(x, label)
+    assert ftrl.state.factored[0] < len(y)  # a Hessian is used for more than one round on average
 
 
 def test_the_lower_bounds_two_points_are_two_counters() -> None:

@@ -16,6 +16,7 @@ from banditlab.numerics.frequent_directions import (
     directions,
     project,
     replace_basis,
+    reset,
     share_outside,
     shrink,
     widen,
@@ -98,6 +99,10 @@ def test_up_to_m_dimensions_nothing_is_lost():
     assert share_outside(sketch) == 0.0
     np.testing.assert_allclose(moments, X.T @ X, rtol=0, atol=1e-11)
     np.testing.assert_allclose(X - X @ Q.T @ Q, 0.0, rtol=0, atol=1e-13)
+    reset(sketch)
+    for x in X:
+        learn(sketch, x)
+    np.testing.assert_array_equal(caught(sketch, d)[1], moments)
 
 
 @pytest.mark.parametrize("nearly", [0.0, 1e-13, 1e-7, 1e-5, 1e-4])

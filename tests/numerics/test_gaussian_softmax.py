@@ -79,5 +79,6 @@ def test_tiny_probabilities_keep_their_digits() -> None:
     expected = [log_sum_exp(logs[:, k]) - math.log(100) for k in range(3)]
     np.testing.assert_allclose(log_mean(mean, C, nodes), expected, rtol=1e-12)
     assert expected[1] < -1900
+    np.testing.assert_allclose(log_mean(mean + 1000.0, C, nodes), expected, rtol=1e-11)  # only differences matter
     smoothed = log_mean(mean, C, nodes, 0.3)
     np.testing.assert_allclose(smoothed, np.log(0.7 * np.exp(expected) + 0.1), rtol=1e-12)

@@ -10,7 +10,7 @@ import scipy.sparse
 
 from banditlab.errors import UsageError
 from banditlab.forecasters import OGD
-from banditlab.numerics.sparse_rows import CSR
+from banditlab.numerics.sparse_rows import CSR, SparseRows
 from banditlab.players.inputs import as_bit, as_block, as_class, as_context, as_rows, as_vector
 from banditlab.problem import Problem
 
@@ -66,7 +66,8 @@ def test_a_norm_may_miss_the_radius_by_rounding_and_no_more() -> None:
     assert as_context(near, problem).tolist() == near.tolist()
     assert as_rows(np.array([x, near]), problem).shape == (2, 2)
     assert len(as_rows(sparse([x, near]), problem, sparse=True).indptr) == 3
-    for given in (np.array([x, near, beyond]), sparse([x, near, beyond])):
+    cut = SparseRows.of(sparse([near, x, near, beyond]))[1:]
+    for given in (np.array([x, near, beyond]), sparse([x, near, beyond]), cut):
         with pytest.raises(
             UsageError, match=r"context 2 of the block must have a norm of at most R = 5, got 5\.000000007"
         ):

@@ -380,7 +380,9 @@ def test_connections_and_bodies_that_do_not_come_are_not_waited_for(
                 await asyncio.sleep(0.01)
             assert await said(port, b"") == b""
             assert await said(port, b"POST /dec") == b""
-            assert (await said(port, head + b"Content-Length: 99\r\n\r\n{")).startswith(b"HTTP/1.1 408")
+            late = await said(port, head + b"Content-Length: 99\r\n\r\n{")
+            assert late.startswith(b"HTTP/1.1 408")
+            assert b"connection: close" in late
             whole = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
             answered = await said(port, whole + b"POST /dec")  # one that is answered, and half a second one
             assert answered.startswith(b"HTTP/1.1 200")

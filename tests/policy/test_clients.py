@@ -120,6 +120,15 @@ class Held:
         del self.pool.waiting[self]  # type: ignore[arg-type]
 
 
+def test_notices_that_were_not_printed_are_counted_in_the_next(capsys: pytest.CaptureFixture[str]) -> None:
+    notices = http_connections.Notices()
+    for _ in range(3):
+        notices.say("full")
+    notices._next.clear()  # the minute is over
+    notices.say("full")
+    assert capsys.readouterr().err == "banditlab: full\nbanditlab: full (2 more since the last notice)\n"
+
+
 def test_unread_answers_are_bounded_together(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     monkeypatch.setattr(http_connections, "UNREAD", 1000)
     pool = http_connections.Pool()

@@ -15,10 +15,10 @@ import pandas
 import pytest
 
 from banditlab import Policy, Problem, make_agent
-from banditlab.errors import HorizonRequiredError, UnknownDecisionError, UsageError
+from banditlab.errors import HorizonRequiredError, PlayerError, UnknownDecisionError, UsageError
 from banditlab.policy.choice import Record
 from banditlab.policy.container import packed, read
-from banditlab.policy.core import CHOSEN_IN_PAYLOAD, Core
+from banditlab.policy.core import CHOSEN_IN_PAYLOAD, Core, _payload
 from banditlab.policy.growing import GROWING, grown
 from banditlab.policy.training import best_setting
 from tests.policy.customers import new_rows
@@ -245,6 +245,16 @@ def test_where_the_agent_gives_allowed_classes_nothing_they_are_equal() -> None:
     assert actions == {1, 2}
     tiny = np.array([1.0, 5e-324, 0.0])
     assert core._cut(0, tiny, np.array([False, True, True])) == (1, pytest.approx([0.0, 1.0, 0.0]))
+    assert core._cut(2, tiny, np.array([False, True, True]))[0] == 1  # nor is a class of probability 0 chosen
+
+
+def test_a_payload_is_an_array_of_numbers_or_none() -> None:
+    agent, array = make_agent("uniform", Problem(2, 3, 1.0), seed=0), np.zeros(2)
+    assert _payload(agent, None) is None
+    assert _payload(agent, array) is array
+    for odd in ({"a": 1}, [1.0], np.zeros((1, 2)), np.zeros(2, np.float32)):
+        with pytest.raises(PlayerError, match="uniform: a logged payload must be an array of numbers"):
+            _payload(agent, odd)
 
 
 @pytest.mark.parametrize("allowed", [[], ["other"], "call", [None], [["call"]], 3, ["retired"]])

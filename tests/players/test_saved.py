@@ -515,3 +515,9 @@ def test_what_may_not_stand_in_the_place_of_what_the_constructor_put_there(old: 
         require(old, new, "state.x")
     assert f" must be {said}" in str(refusal.value)
     assert str(refusal.value).startswith("state.x")
+
+
+@pytest.mark.parametrize("node", [3, [1], {}, {"value": 1, "items": []}])
+def test_a_node_that_is_no_encoded_value_is_a_value_error(node):
+    with pytest.raises(ValueError, match="a is not an encoded value"):
+        decode(node, "a", {})

@@ -53,7 +53,7 @@ def told(agent):
     return 1 if isinstance(agent, LabelAgent) else True
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(6)
 def test_contexts_of_another_shape(agent):
     before = agent.rng.bit_generator.state
     for context in (np.ones(4000), np.ones(2), np.ones((1, 3)), np.ones((3, 1)), 1.0):
@@ -65,6 +65,7 @@ def test_contexts_of_another_shape(agent):
     agent.learn(X[0].tolist(), decision, told(agent))
 
 
+@pytest.mark.few(8)
 def test_decisions_that_are_none(agent):
     decision, K = agent.act(X[0]), agent.problem.n_classes
     for action in (K, -1, 700_000, 1.0, True, None):

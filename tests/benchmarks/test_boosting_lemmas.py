@@ -18,6 +18,7 @@ ONES = Setting(np.array([[True, False], [True, False]]), {"delta": 0.05})
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
+@pytest.mark.few(3)
 def test_no_setting_is_above(line: boosting.Line) -> None:
     runs = line.name == "olm_plus_weak_learners"  # a setting is a run there
     found = searched(line, 4 if runs else 200, 2 if runs else 50)

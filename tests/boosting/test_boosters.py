@@ -47,6 +47,7 @@ LONG = ("adaova", "adaboost-ol-ova")  # as many boosters as classes
 
 
 @pytest.mark.parametrize("id_", [pytest.param(i, marks=pytest.mark.slow if i in LONG else ()) for i in IDS])
+@pytest.mark.few(2)
 def test_every_booster_passes_the_checks(id_):
     results = list(check_id(id_, n_learners=2, weak_learner="forecaster", forecaster="ogd"))
     assert [str(r) for r in results if r.status == "failed"] == []

@@ -194,6 +194,7 @@ def truth(value: float) -> bool:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.few(40)
 def test_one_extreme_argument_gives_no_number_that_is_false(name: str) -> None:
     for values in draws(name, 12):
         for key, extreme in itertools.product(values, EXTREME):
@@ -208,6 +209,7 @@ def test_one_extreme_argument_gives_no_number_that_is_false(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.few(40)
 def test_many_extreme_arguments_raise_nothing(name: str) -> None:
     rng = np.random.default_rng(1)
     for values in draws(name, 400):
@@ -236,6 +238,7 @@ def modules() -> list[ModuleType]:
 @pytest.mark.parametrize(
     "name", sorted(set(FUNCTIONS) - {"mbbm_weight", "mbbm_mistakes", "least_error_rate", "minimax_regret_on_ball"})
 )  # numpy's walk, and a sum of as many terms as rounds
+@pytest.mark.few(40)
 def test_a_wide_range_loses_no_digits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same formula in 60 digits: where floats give a number it is that one, or at least no smaller bound."""
     rng = np.random.default_rng(2)

@@ -124,6 +124,7 @@ def test_the_exploration_reduction_passes_around_every_forecaster(forecaster: st
 @pytest.mark.parametrize(
     "id_", [pytest.param(id_, marks=pytest.mark.slow) if id_ in ITSELF else id_ for id_ in ids("forecasters")]
 )
+@pytest.mark.few(3)
 def test_every_forecaster_passes(id_: str) -> None:
     assert_all_pass(check_id(id_), id_)
 

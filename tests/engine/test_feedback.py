@@ -156,6 +156,7 @@ def agree(id_: str, form: str, feedback: dict[str, Any], delay_of: Any) -> None:
 
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.few(20)
 def test_every_kind_is_a_slow_queue(kind, rules):
     feedback, delay_of = KINDS[kind]
     agree("banditron", "dense", feedback | RULES[rules], delay_of)

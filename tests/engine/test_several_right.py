@@ -92,6 +92,7 @@ def protocol(player: Any, X: np.ndarray, right: np.ndarray) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("id_", "settings"), [("banditron", {}), ("beta-ts", {}), ("beta-ts", {"per": [0, 2]})])
+@pytest.mark.few(1)
 def test_numpy_counts_the_same_on_200_tables(id_: str, settings: dict[str, Any]) -> None:
     for seed, k in enumerate(np.random.default_rng(5).integers(2, 201, size=200).tolist()):
         X, right = table(seed, k)

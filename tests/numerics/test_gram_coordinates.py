@@ -20,6 +20,7 @@ def spanned(contexts, capacity):
 
 
 @pytest.mark.parametrize("r", [0, 1, 2, 3, 5, 8, 9, 10])
+@pytest.mark.few(4)
 def test_coordinates_keep_inner_products_one_by_one_and_in_batches(r):
     rng = np.random.default_rng(r)
     d, n, capacity = 12, 7, 10

@@ -47,6 +47,7 @@ def padded(x):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("d", [1, 3, 8, 23, 40])
 @pytest.mark.parametrize("r", [0, 1, 7, 8, 9, 16, 17, 24, 25, 30])
+@pytest.mark.few(30)
 def test_any_number_of_lessons_is_the_explicit_inverse(d, r, sparse):
     P, low, exact = taught(2.5, d, r, seed=r, sparse=sparse)
     assert low.ranks[0] == (r if r <= low_rank.capacity(packed.width(d)) else WHOLE)

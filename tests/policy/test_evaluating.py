@@ -242,6 +242,7 @@ def test_the_last_model_predicts_all_later_rounds(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+@pytest.mark.few(1)
 def test_a_long_table_is_read_in_parts(
     logged: tuple[pd.DataFrame, np.ndarray], ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,8 +17,8 @@ def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd
 
     A player with a norm bound is joined with the comparator of that ball. It is joined with every comparator if it has
     no norm bound, if there is no comparator of its ball, or if its norm bound is "auto" (which is chosen without regard
-    to any comparator). A number as `norm_bound` selects the rows of that ball only. Runs on streams without comparators are left
-    out.
+    to any comparator). A number as `norm_bound` selects the rows of that ball only. Runs on streams without comparators
+    are left out.
 
     Returns
     -------

@@ -35,8 +35,8 @@ class BestSingle(Booster):
         The weight of every example. With "random" the first learner has the weight 10, and each other learner a weight
         drawn from [5, 200]. In the paper's experiments these numbers are factors of the boosters' weights.
     tuning_seed
-        Seed of the trees' random settings and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
-        Tewari. Without a seed, every run draws new values.
+        Seed of the trees' random settings and of "random" weights. The seed 1 gives the values in the code of Jung,
+        Goetz and Tewari. Without a seed, every run draws new values.
     weak_settings
         Settings of the weak learners, by name.
 

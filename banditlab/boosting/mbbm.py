@@ -26,11 +26,11 @@ class OnlineMBBM(Booster):
     serves as a reference and is never ranked with agents that observe one bit.
 
     Update rule (Algorithm 1): let :math:`\phi_m^r(s)` be the probability that the label r is not the only leader after
-    m more votes are added to the vote counts s. Each vote is r with probability :math:`(1 - \gamma)/k + \gamma`, and any
-    other class with probability :math:`(1 - \gamma)/k`. Before learner i votes on :math:`s = s^{i-1}`, its
-    costs are :math:`C(r, l) = \phi_{N-i}^r(s + e_l) - \phi_{N-i}^r(s + e_r)` (Equation (4) minus the diagonal). It
-    receives :math:`D(r, l) = C(r, l) / \sum_l C(r, l)` (Equation (5); a row of zeros remains zero). The action is the
-    class with most votes; ties are broken uniformly. Learner i is then updated with the label y and the weight
+    m more votes are added to the vote counts s. Each vote is r with probability :math:`(1 - \gamma)/k + \gamma`, and
+    any other class with probability :math:`(1 - \gamma)/k`. Before learner i votes on :math:`s = s^{i-1}`, its costs
+    are :math:`C(r, l) = \phi_{N-i}^r(s + e_l) - \phi_{N-i}^r(s + e_r)` (Equation (4) minus the diagonal). It receives
+    :math:`D(r, l) = C(r, l) / \sum_l C(r, l)` (Equation (5); a row of zeros remains zero). The action is the class with
+    most votes; ties are broken uniformly. Learner i is then updated with the label y and the weight
     :math:`w^i / w^{i^*}` in [0, 1], where :math:`w^i = \sum_l C(y, l)` and :math:`w^{i^*}` is a bound on it.
 
     Guarantee (Theorem 2): assume that each learner satisfies the online weak learning condition with edge
@@ -71,8 +71,8 @@ class OnlineMBBM(Booster):
     weak_learner
         Id of the weak learners.
     tuning_seed
-        Seed of the trees' random settings and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
-        Tewari. Without a seed, every run draws new values.
+        Seed of the trees' random settings and of "random" weights. The seed 1 gives the values in the code of Jung,
+        Goetz and Tewari. Without a seed, every run draws new values.
     weak_settings
         Settings of the weak learners, by name. If the booster has a setting of the same name, write for example
         `weak_learner.edge`.

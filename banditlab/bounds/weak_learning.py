@@ -50,7 +50,7 @@ def link_excess(n_classes: int, edge: float, least_weight: float, littlestone_di
     r"""Return the excess loss S with which Definition 1 holds at the edge :math:`\gamma`. It is
     :math:`S = \max_{T \ge 1} (R_\delta(T) - \gamma m T/k)`, with m the smallest weight.
 
-    :math:`R_\delta` is `online_agnostic`, which is concave in T, so its slope has one root.
+    :math:`R_\delta` is `online_agnostic`. It is concave in T, so the slope of the difference has one root.
     """
     k, d, rest, price = n_classes, littlestone_dimension, math.sqrt(-math.log(delta)), edge * least_weight / n_classes
 

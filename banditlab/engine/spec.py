@@ -96,7 +96,9 @@ class Spec(BaseModel):
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not re.fullmatch(r"[\w][\w.+-]*", name):
-            raise ValueError("may contain only letters, digits and the characters . + - _ because it names the results folder")
+            raise ValueError(
+                "may contain only letters, digits and the characters . + - _, because it names the results folder"
+            )
         return name
 
     @model_validator(mode="after")

@@ -63,10 +63,11 @@ contexts then read fewer numbers. Break-even for :math:`K = 10` is a fraction of
 
 
 class Inverses(NamedTuple):
-    """The models' arrays. Row i of P (M, S) is the packed matrix :math:`P_i`, or its low-rank form if `low` is set. Row i
-    of H (M, D) is :math:`h_i`, padded with zeros.
+    """The models' arrays. Row i of P (M, S) is the packed matrix :math:`P_i`, or its low-rank form if `low` is set. Row
+    i of H (M, D) is :math:`h_i`, padded with zeros.
 
-    `ahead` (prefetched rounds) and `low` (low-rank forms) are None if the models are small. Work arrays: `point`, the current context; v (D,), :math:`P_i x`.
+    `ahead` (prefetched rounds) and `low` (low-rank forms) are None if the models are small. Work arrays: `point`, the
+    current context; v (D,), :math:`P_i x`.
     """
 
     P: Floats

@@ -27,9 +27,9 @@ Floats = NDArray[np.float64]
 class Trace(NamedTuple):
     """The record of a block of rounds, with arrays of shape (n,).
 
-    `action` is the chosen class, `correct` whether it was right, and `explored` whether it came from exploration. `p_true`
-    is the agent's probability of the hidden label, or the sum over all right actions; 1 - `p_true` is the probability of a
-    mistake.
+    `action` is the chosen class, `correct` whether it was right, and `explored` whether it came from exploration.
+    `p_true` is the agent's probability of the hidden label, or the sum over all right actions; 1 - `p_true` is the
+    probability of a mistake.
     """
 
     action: NDArray[np.int64]
@@ -114,7 +114,7 @@ class Actor(Player, ABC):
 
     @abstractmethod
     def _outcome(self, correct: bool, y: NDArray[Any], t: int) -> Any:
-        """Return the feedback on round t of a block, in the form that `learn` receives; `correct`: the action was right."""
+        """Return the feedback that `learn` receives for round t of a block, whose action was right if `correct`."""
 
 
 def _read_only(decision: Decision) -> Decision:

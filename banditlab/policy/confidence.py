@@ -1,8 +1,8 @@
 r"""Anytime-valid intervals, which hold at all times simultaneously, so a mean may be monitored and stopped at any time.
 
 Let :math:`X_i` in [0, 1] have the conditional mean :math:`\mu_i` given the past; it may change with i. Let :math:`G_i`
-in [0, 1] be any predictable forecast of :math:`X_i` and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`. With probability at least
-:math:`1 - 2 \alpha`, for all t simultaneously (Theorem 4; equation 10 with :math:`c = 1`),
+in [0, 1] be any predictable forecast of :math:`X_i` and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`. With probability at
+least :math:`1 - 2 \alpha`, for all t simultaneously (Theorem 4; equation 10 with :math:`c = 1`),
 
 .. math::
 

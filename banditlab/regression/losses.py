@@ -69,8 +69,9 @@ class Squared:
     r"""The squared loss :math:`(z - y)^2`, with :math:`\alpha = 1/(2 Y^2)`, :math:`\beta = 1` and any :math:`\zeta`.
 
     Its second derivative is 2, so surrogates are exact. Y is `target_bound`. The prediction is
-    :math:`m/(1 + 2 \alpha v)`. With a density proportional to :math:`\exp(-\alpha L)`, where L is the regularised sum of
-    past losses, :math:`v = x'A^{-1}x/(2 \alpha)`, and the prediction is that of Vovk (2001) and Azoury and Warmuth (2001), in which :math:`\alpha` cancels.
+    :math:`m/(1 + 2 \alpha v)`. With a density proportional to :math:`\exp(-\alpha L)`, where L is the regularised sum
+    of past losses, :math:`v = x'A^{-1}x/(2 \alpha)`, and the prediction is that of Vovk (2001) and Azoury and Warmuth
+    (2001), in which :math:`\alpha` cancels.
     """
 
     target_bound: float

@@ -44,7 +44,8 @@ SEARCH = r"""## Worst labels searched
 
 A setting has 3 to 6 rounds, one or two features, and B from 0.01 to 100. Its ratio is the lower bound
 divided by the forecaster's largest regret over all $2^T$ sequences of labels. The search changes the setting with the
-largest ratio, and retains a change if the ratio rises. `searched` counts the changes tried.
+largest ratio, and retains a change if the ratio rises. `random` counts random settings, `searched` the
+changes tried, and `below` the settings whose largest regret is below the lower bound.
 """
 
 

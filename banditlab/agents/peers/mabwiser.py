@@ -89,7 +89,7 @@ class MABWiserAgent(BatchPeerAgent):
 
 
 class MABWiserLinUCB(MABWiserAgent):
-    r"""mabwiser's `LearningPolicy.LinUCB`: one ridge regression per class, which predicts the bit, with upper confidence
+    r"""mabwiser's `LearningPolicy.LinUCB`: a ridge regression per class, which predicts the bit, with upper confidence
     bounds.
 
     Problem: bandit multiclass; the reward is the bit.
@@ -135,7 +135,7 @@ class MABWiserLinUCB(MABWiserAgent):
 
 
 class MABWiserLinTS(MABWiserAgent):
-    r"""mabwiser's `LearningPolicy.LinTS`: Thompson sampling with one ridge regression per class, which predicts the bit.
+    r"""mabwiser's `LearningPolicy.LinTS`: Thompson sampling with a ridge regression per class, which predicts the bit.
 
     Problem: bandit multiclass; the reward is the bit.
 

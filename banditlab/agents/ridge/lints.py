@@ -77,10 +77,10 @@ class LinTS(RidgeAgent):
         tables with few columns :math:`0.01 R^2` makes 14 % fewer mistakes; with hundreds of dense columns it makes far
         more.
     second_order
-        The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or "sketch", a smaller matrix in
-        the coordinates of a sketch. The sketch consists of the most frequent directions of the updates' contexts and is
-        shared by all classes (`numerics.sketched_inverses`). While contexts span at most `sketch_size` directions, "sketch" equals "full" up
-        to rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
+        The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or "sketch", a smaller matrix
+        in the coordinates of a sketch. The sketch consists of the most frequent directions of the updates' contexts and
+        is shared by all classes (`numerics.sketched_inverses`). While contexts span at most `sketch_size` directions,
+        "sketch" equals "full" up to rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
     sketch_size
         m, the number of directions of the sketch, 1 or more. For `second_order = "sketch"`.
 

@@ -1,4 +1,4 @@
-"""Random numbers that boosters of trees draw once per learner: settings of the tree, and a factor of example weights."""
+"""Random numbers that boosters of trees draw once per learner: settings of the tree, and a factor of weights."""
 
 from __future__ import annotations
 

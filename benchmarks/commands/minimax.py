@@ -35,8 +35,8 @@ How far is a forecaster's regret from the least that any forecaster can guarante
 lies below all curves; FOLKLORE and GAF are nearest, then AIOLI; OGD rises fastest.](../images/minimax.png)
 """
 DATA = r"""There are two classes. The contexts are the d unit vectors in turn. Labels are drawn from the normalised
-maximum likelihood distribution over sequences of T labels. For such labels every forecaster's mean regret is at least the lower
-bound, `minimax_regret_on_ball`. Regret is in nats, against the best model whose log-odds are at most 6 at
+maximum likelihood distribution over sequences of T labels. For such labels every forecaster's mean regret is at least the
+lower bound, `minimax_regret_on_ball`. Regret is in nats, against the best model whose log-odds are at most 6 at
 each context. These models form the box $|W_{kj}| \le B/\sqrt{d}$, which lies in the ball of rows of norm
 B. GAF has $\lambda = 2/B$ and cubature nodes. The other forecasters have the settings of their theorems.
 """

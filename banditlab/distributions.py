@@ -48,7 +48,7 @@ def _report() -> None:
 
 
 def others() -> list[str]:
-    """Return the names of other distributions that own files in this package's folder, by their records."""
+    """Return the names of other distributions that own files in this package's folder, according to their RECORD."""
     folder, package = os.path.split(_PACKAGE)
     mark, found = f"\n{package}/".encode(), []
     for entry in os.scandir(folder):

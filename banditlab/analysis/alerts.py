@@ -47,9 +47,10 @@ def _off_expectation(results: Results) -> list[str]:
     r"""Return a line for each player and environment with runs whose mistakes differ from their expectation by more
     than chance.
 
-    By Freedman's inequality :math:`|\text{mistakes} - \text{expected}|` exceeds :math:`6 + 6 \sqrt{1 + V}`, with V
-    their variance, once in 3e7 correct runs. This is about 6 standard deviations for large V, and 12 mistakes for small
-    V. Forecasters are not tested, because they draw no action.
+    By Freedman's inequality the probability that :math:`|\text{mistakes} - \text{expected}|` exceeds
+    :math:`6 + 6 \sqrt{1 + V}` in a correct run is at most 1 in 3e7, with V the variance of the mistakes. This limit is
+    about 6 standard deviations for large V, and 12 mistakes for small V. Forecasters are not tested, because they draw
+    no action.
     """
     last = results.final
     last = last[last["kind"].isin(["bit", "reference"])]

@@ -17,15 +17,16 @@ def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd
 
     A player with a norm bound is joined with the comparator of that ball. It is joined with every comparator if it has
     no norm bound, if there is no comparator of its ball, or if its norm bound is "auto" (which is chosen without regard
-    to U). A number as `norm_bound` selects the rows of that ball only. Runs on streams without comparators are left
-    out.
+    to any comparator). A number as `norm_bound` selects the rows of that ball only. Runs on streams without comparators
+    are left out.
 
     Returns
     -------
-    The rows of `results.runs`, where `norm_bound` is that of the comparator. The following columns are in nats for
-    every player: `loss`, and `loss_low`, which is `loss - gap`, so the best loss in the ball lies between the two;
-    `relative_mistakes`, which is `mistakes - loss`, and `relative_mistakes_high`, which is `mistakes - loss_low`; the
-    corresponding columns of `relative_expected`; `ratio`, which is `mistakes / loss`; and `comparator_mistakes`.
+    The rows of `results.runs`, where `norm_bound` is that of the comparator, with further columns. Losses are in nats
+    for every player. `loss` is the comparator's loss, and `loss_low` is `loss - gap`, so the best loss in the ball lies
+    between the two. `relative_mistakes` is `mistakes - loss`, and `relative_mistakes_high` is `mistakes - loss_low`.
+    `relative_expected` and `relative_expected_high` are the same with expected mistakes. `ratio` is `mistakes / loss`,
+    and `comparator_mistakes` are the comparator's mistakes.
 
     Columns for the theorem: `own_ball`, whether the ball is the player's own (True for players without one); `unit`
     ("nats", "bits", or a part of a bit such as "0.5 bits"); `unit_loss`, the comparator's loss in that unit, where "0.5

@@ -32,11 +32,11 @@ class BestSingle(Booster):
     weak_learner
         Id of the weak learners.
     weight_scale
-        The weight of every example. "random" is the largest weight of the boosters in the paper's experiments: a number
-        in [5, 200] for each learner, and 10 for the first.
+        The weight of every example. With "random" the first learner has the weight 10, and each other learner a weight
+        drawn from [5, 200]. In the paper's experiments these numbers are factors of the boosters' weights.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
-        Tewari. Without a seed, every run draws new values.
+        Seed of the trees' random settings and of "random" weights. The seed 1 gives the values in the code of Jung,
+        Goetz and Tewari. Without a seed, every run draws new values.
     weak_settings
         Settings of the weak learners, by name.
 

@@ -26,11 +26,12 @@ class OnlineMBBM(Booster):
     serves as a reference and is never ranked with agents that observe one bit.
 
     Update rule (Algorithm 1): let :math:`\phi_m^r(s)` be the probability that the label r is not the only leader after
-    m more votes drawn from :math:`u_{\gamma}^r` are added to s. Before learner i votes on :math:`s = s^{i-1}`, its
-    costs are :math:`C(r, l) = \phi_{N-i}^r(s + e_l) - \phi_{N-i}^r(s + e_r)` (Equation (4) minus the diagonal). It
-    receives :math:`D(r, l) = C(r, l) / \sum_l C(r, l)` (Equation (5); a row of zeros remains zero). The action is the
-    class with most votes; ties are broken uniformly. Learner i is then updated with the label y and the weight
-    :math:`w^i / w^{i^*}` in [0, 1], where :math:`w^i = \sum_l C(y, l)`.
+    m more votes are added to the vote counts s. Each vote is r with probability :math:`(1 - \gamma)/k + \gamma`, and
+    any other class with probability :math:`(1 - \gamma)/k`. Before learner i votes on :math:`s = s^{i-1}`, its costs
+    are :math:`C(r, l) = \phi_{N-i}^r(s + e_l) - \phi_{N-i}^r(s + e_r)` (Equation (4) minus the diagonal). It receives
+    :math:`D(r, l) = C(r, l) / \sum_l C(r, l)` (Equation (5); a row of zeros remains zero). The action is the class with
+    most votes; ties are broken uniformly. Learner i is then updated with the label y and the weight
+    :math:`w^i / w^{i^*}` in [0, 1], where :math:`w^i = \sum_l C(y, l)` and :math:`w^{i^*}` is a bound on it.
 
     Guarantee (Theorem 2): assume that each learner satisfies the online weak learning condition with edge
     :math:`\gamma` and excess loss S, with probability :math:`1 - \delta` each. Then
@@ -54,8 +55,8 @@ class OnlineMBBM(Booster):
         N in the paper, the number of weak learners.
     potentials
         "exact"; "monte-carlo", the mean over `draws` draws that are made in every round; or "remembered", drawn once
-        for each state. "remembered" reproduces the code of the paper's authors, with its smallest weight 1e-10 and its
-        error (see `RememberedPotentials`).
+        for each state. "remembered" reproduces the code of the paper's authors, including its smallest example weight
+        1e-10 and its error (see `RememberedPotentials`).
     draws
         Number of draws, 100 in the paper's experiments.
     weight_bound
@@ -70,8 +71,8 @@ class OnlineMBBM(Booster):
     weak_learner
         Id of the weak learners.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
-        Tewari. Without a seed, every run draws new values.
+        Seed of the trees' random settings and of "random" weights. The seed 1 gives the values in the code of Jung,
+        Goetz and Tewari. Without a seed, every run draws new values.
     weak_settings
         Settings of the weak learners, by name. If the booster has a setting of the same name, write for example
         `weak_learner.edge`.
@@ -148,7 +149,7 @@ class OnlineMBBM(Booster):
     def diagnostics(self) -> dict[str, Any]:
         r"""Return each learner's empirical edge :math:`\gamma_i`.
 
-        It solves :math:`\sum_t w D(y, l) = ((1 - \gamma_i)/k) \sum_t w`.
+        :math:`\gamma_i` solves :math:`\sum_t w D(y, l) = ((1 - \gamma_i)/k) \sum_t w`.
         """
         return {f"edge.{i}": float(g) for i, g in enumerate(self.edges.measured(), 1)}
 
@@ -195,11 +196,11 @@ class OnlineMBBM(Booster):
             learner.update(view, label, max(least, float(self._scales[i]) * min(1.0, w / self._largest[i])))
 
     def _recall(self) -> None:
-        """Restore the seed of the stored potentials, which copies and pickles omit."""
+        """Pass the seed to the remembered potentials, because their copies and pickles do not contain it."""
         if isinstance(self._phi, RememberedPotentials):
             self._phi.redraw(self._seed)
 
     def _redraw(self, payload: Floats) -> None:
-        """Repeat the draws of the round that returned `payload`, even if the label is late."""
+        """Repeat the draws of the round that returned `payload`; other rounds may have been played since."""
         if isinstance(self._phi, DrawnPotentials):
             self._phi.redraw(int(payload[-1]))

@@ -1,7 +1,7 @@
 """Bounds: one function per theorem, with numbers as arguments; `THEOREMS` lists them with their sources.
 
 A bound is NaN if the hypotheses of its theorem do not hold, and infinite if it overflows. The same holds for settings
-that are computed from theorems, except for a number of nodes, which raises a `ValueError` instead.
+that are computed from theorems, except that functions for a number of nodes raise a `ValueError` instead.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def margin_range(n_classes: int, norm_bound: float, radius: float) -> float:
 
 
 def is_admissible_on_ball(curvature: float, n_classes: int, norm_bound: float, radius: float) -> bool:
-    """Return `is_admissible` for the ball of matrices, without a check of the arguments."""
+    """Return whether a constant is admissible for the ball of matrices; the arguments are not checked."""
     return is_admissible(curvature, 2.0 * norm_bound * radius + math.log(n_classes - 1))
 
 
@@ -40,7 +40,7 @@ def is_admissible(curvature: float, margin: float) -> bool:
     r"""Return whether a constant is at most `tight_curvature`, up to rounding. The surrogate is then a lower bound.
 
     :math:`1/(2 + L)` is always admissible, because :math:`\cosh b \le 1 + b + \sinh b`. It is tested first, because it
-    needs no root.
+    needs no root-finding.
     """
     return curvature * (2.0 + margin) <= 1.0 or curvature <= tight_curvature(margin) * (1.0 + 1e-12)
 

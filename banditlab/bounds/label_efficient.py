@@ -44,7 +44,8 @@ def label_efficient_experts(rounds: float, size: float, queries: float) -> float
 
     m is the mean number of queries, at most T.
 
-    The argument: :math:`\sum_t \langle p_t, \tilde{c}_t \rangle - \tilde{c}_{t,i} \le \ln(N)/\eta + (\eta/2) \sum_t \sum_j
-    p_{t,j} \tilde{c}_{t,j}^2` for the weighted costs, and the last sum has a mean of at most :math:`T/\epsilon`.
+    The argument: :math:`\sum_t \langle p_t, \tilde{c}_t \rangle - \tilde{c}_{t,i} \le \ln(N)/\eta + (\eta/2) \sum_t
+    \sum_j p_{t,j} \tilde{c}_{t,j}^2` for the importance-weighted costs :math:`\tilde{c}`, and the last sum has a mean
+    of at most :math:`T/\epsilon`.
     """
     return rounds * math.sqrt(2.0 * math.log(size) / queries) if queries <= rounds else math.nan

@@ -21,7 +21,7 @@ _theorem = partial(
     assumes=r"weighted costs in [0, 1], Algorithm 3 at $\eta = \sqrt{8 (\ln N)/T}$; with probability $1 - \delta$",
 )
 def expert_advice(rounds: float, size: int, delta: float) -> float:
-    r"""Return a bound on the cost of Algorithm 3 (LEA) in excess of the best of N experts,
+    r"""Return a bound on the excess cost of Algorithm 3 (LEA) over that of the best of N experts,
     :math:`\sqrt{T \ln(N)/2} + \sqrt{T \ln(1/\delta)/2}`.
     """
     return math.sqrt(0.5 * rounds) * (math.sqrt(math.log(size)) + math.sqrt(-math.log(delta)))
@@ -32,7 +32,7 @@ def expert_advice(rounds: float, size: int, delta: float) -> float:
     assumes=r"hypotheses of Littlestone dimension d, weighted costs in [0, 1]; with probability $1 - \delta$",
 )
 def online_agnostic(rounds: float, n_classes: int, littlestone_dimension: int, delta: float) -> float:
-    r"""Return a bound on the cost of the best online learner in excess of the best hypothesis. It is
+    r"""Return a bound on the excess cost of the best online learner over that of the best hypothesis. It is
     :math:`R_\delta(T) = \sqrt{T d \ln(T k)/2} + \sqrt{T \ln(1/\delta)/2}`: `expert_advice` over :math:`(T k)^d`
     experts, one of which predicts like the best hypothesis.
     """
@@ -48,9 +48,9 @@ def online_agnostic(rounds: float, n_classes: int, littlestone_dimension: int, d
 )
 def link_excess(n_classes: int, edge: float, least_weight: float, littlestone_dimension: int, delta: float) -> float:
     r"""Return the excess loss S with which Definition 1 holds at the edge :math:`\gamma`. It is
-    :math:`S = \max_{T \ge 1} (R_\delta(T) - \gamma m T/k)`.
+    :math:`S = \max_{T \ge 1} (R_\delta(T) - \gamma m T/k)`, with m the smallest weight.
 
-    :math:`R_\delta` is `online_agnostic`, which is concave in T, so its slope has one root.
+    :math:`R_\delta` is `online_agnostic`. It is concave in T, so the slope of the difference has one root.
     """
     k, d, rest, price = n_classes, littlestone_dimension, math.sqrt(-math.log(delta)), edge * least_weight / n_classes
 

@@ -85,7 +85,7 @@ def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) 
 
 
 def _inherited_exclusions(player: Player, checks: Checks) -> dict[str, str]:
-    """Return the exclusions of a wrapped player, which also apply to its wrapper."""
+    """Return the excluded checks of a wrapped player, which its wrapper excludes as well."""
     if player.wraps is None:
         return {}
     known, inner = {check.__name__ for check in checks}, player.inner

@@ -66,7 +66,7 @@ class Spec(BaseModel):
 
     `run_timeout` is the number of seconds after which a run is ended as a failure, or 0 for no limit. The default is an
     hour for players and environments of labs (project folders) and plug-ins, and no limit for all other runs.
-    Compilation of the package's own kernels does not count, and `run_timeout` is not part of a run's identity.
+    Compilation of the package's own kernels does not count. Runs that differ only in `run_timeout` have the same id.
     `feedback` determines when the agents' bits arrive, whether they arrive, and which are wrong (`engine.feedback`).
     `change` determines how labels change during an episode (`envs.change`). `passes` limits runs over a data set to
     this number of passes over its rows. `families` are groups of data sets that count as one in a mean over data sets,
@@ -96,7 +96,9 @@ class Spec(BaseModel):
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not re.fullmatch(r"[\w][\w.+-]*", name):
-            raise ValueError("must be letters, digits and . + - _ only, because it names the results folder")
+            raise ValueError(
+                "may contain only letters, digits and the characters . + - _, because it names the results folder"
+            )
         return name
 
     @model_validator(mode="after")
@@ -212,7 +214,7 @@ def _override(data: dict[str, Any], text: str) -> None:
         step: Any = part
         if isinstance(place, list):
             if not (part.isdigit() and int(part) < len(place)):
-                raise UsageError(f"--set {text}: {part!r} is not an index of a list of {len(place)}")
+                raise UsageError(f"--set {text}: {part!r} is not an index of a list of length {len(place)}")
             step = int(part)
         elif not isinstance(place, dict):
             raise UsageError(f"--set {text}: {part!r} has no parts")

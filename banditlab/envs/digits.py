@@ -15,8 +15,8 @@ from banditlab.envs._recipe import Rows, prepare
 class Digits(DataSetEnv):
     r"""The 1797 digits of scikit-learn, with :math:`K = 10` and :math:`R = 1`.
 
-    Pixels are divided by 16, then by the largest row norm, and an intercept is appended. The rows have a new seeded
-    order in each pass.
+    Pixels are divided by 16, then by the largest row norm, and an intercept is appended. The rows are shuffled
+    anew in each pass; the seed determines the orders.
 
     Parameters
     ----------

@@ -97,8 +97,8 @@ class Aggregating(Forecaster):
     :math:`-\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)_{y_t}`. `sampler` selects the representation of :math:`P_t`:
 
     * "quadrature", for :math:`d = 1` and :math:`K = 2`: forecasts depend on :math:`\theta = W_0 - W_1` only. Its prior
-      is uniform on :math:`[-2 B, 2 B]` (AIOLI's `margin_bound`; for two independent uniform rows it would be
-      triangular) and is integrated with Gauss-Legendre nodes.
+      is uniform on :math:`[-2 B, 2 B]` (for two independent uniform rows it would be triangular) and is integrated with
+      Gauss-Legendre nodes.
     * "net": N matrices are drawn once from :math:`P_1`. Their posterior weights are exact.
     * "mala": persistent Langevin chains on the exact posterior, restricted to the ball by rejection. The forecast is
       approximate; `diagnostics()` returns acceptance rate and effective sample size.

@@ -1,4 +1,6 @@
-"""FOLKLORE with one matrix :math:`A^{-1}`; the solver, and the A of Lemma 7, can be chosen (ALT 2022)."""
+"""FOLKLORE (ALT 2022) with one matrix :math:`A^{-1}`, solved by Newton's method or gradient descent; Lemma 7 may be
+applied with :math:`A_t`.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,8 @@ r""":math:`R^2/\lambda` above which :math:`A^{-1}` is too inexact for a certific
 class State(NamedTuple):
     r"""The state: :math:`P = A^{-1}` (K, d, K, d) and :math:`h = A^{-1} G` (K, d).
 
-    `spent` (1,) is the sum of the certificate, and `longest` (1,) is the largest :math:`\|x\|^2` of an update.
-    `unsolved` (1,) counts fixed points that were not reached.
+    `spent` (1,) is the sum of the certificate's terms :math:`T_t`, and `longest` (1,) is the largest :math:`\|x\|^2` of
+    an update. `unsolved` (1,) counts fixed points that were not reached.
     """
 
     P: NDArray[np.float64]

@@ -22,8 +22,8 @@ class KernelGAF(KernelSpanForecaster):
     is as for `kernel-folklore`.
 
     Guarantee: as for `gaf`, with the effective dimension instead of d (`gaf_kernel` in `banditlab.bounds`, for the
-    exact expectation). `space_certificate` and `certificate` are as for `kernel-folklore`, with any nodes. There is no
-    "theory" value of :math:`\lambda`, because that of `gaf`, :math:`32 K d R^2`, depends on d.
+    exact expectation). `space_certificate` and `certificate` are as for `kernel-folklore`, and hold for every setting
+    of `nodes`. There is no "theory" value of :math:`\lambda`, because that of `gaf`, :math:`32 K d R^2`, depends on d.
 
     Cost: as for `kernel-folklore`, with GAF's round instead of FOLKLORE's.
 

@@ -5,8 +5,8 @@ coordinates :math:`\xi = L^{-1} k(X, x)` in their span, and one more coordinate,
 orthogonal to the span. The learner's own kernels run on these coordinates, because the learner uses contexts through
 inner products only. A context is stored if its feature's distance from the span is above `tolerance` times the largest
 norm of a feature, and fewer than `landmarks` contexts are stored. For other contexts, forecasts and updates use the
-projection onto the span. The sum of their distances from the span bounds the resulting error in the comparators'
-losses.
+projection onto the span. This changes the total loss of a comparator of norm B by at most 2 B times the sum of their
+distances from the span.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ class KernelSpanForecaster(Forecaster):
         return np.exp(-0.5 * squares / self.bandwidth**2)
 
     def _coordinates(self, X: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Return the coordinates (n, capacity) and residuals (n,) of contexts (n, d), and which residuals are used."""
+        """Return the coordinates (n, capacity) of contexts (n, d), their distances (n,) from the span, and for each
+        context whether its distance is used as one more coordinate.
+        """
         span = self.state.span
         r, capacity = int(span.rank[0]), len(span.L)
         Xi = np.zeros((len(X), capacity))

@@ -63,9 +63,11 @@ contexts then read fewer numbers. Break-even for :math:`K = 10` is a fraction of
 
 
 class Inverses(NamedTuple):
-    """The models' arrays: P (M, S), packed, or in low-rank form if `low` is set; H (M, D), the padded rows :math:`h_i`.
+    """The models' arrays. Row i of P (M, S) is the packed matrix :math:`P_i`, or its low-rank form if `low` is set. Row
+    i of H (M, D) is :math:`h_i`, padded with zeros.
 
-    `ahead` and `low` are None for small models. Work arrays: `point`, the current context; v (D,), :math:`P_i x`.
+    `ahead` (prefetched rounds) and `low` (low-rank forms) are None if the models are small. Work arrays: `point`, the
+    current context; v (D,), :math:`P_i x`.
     """
 
     P: Floats
@@ -76,7 +78,7 @@ class Inverses(NamedTuple):
     low: LowRank | None
 
     def in_form_of(self, other: Inverses) -> Inverses:
-        """Return these models as whole matrices if `other` has whole matrices; these models must not have updates."""
+        """Return these models as whole matrices if `other` has whole matrices; call it before any update."""
         if self.low is None or other.low is not None:
             return self
         self.P[:] = identities(self.low.scales, self.low.d)

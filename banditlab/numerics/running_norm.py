@@ -1,9 +1,9 @@
 r"""Running norms of weights :math:`W = \text{scale}\, V`, so a projection onto a ball changes one number only.
 
-A projection changes the scale; an update changes the entries of V, and :math:`\|V\|^2` by the change of these entries'
-squares. Rounding errors accumulate in :math:`\|V\|^2`. It is therefore recomputed after as many updates as there are
-features, or if it has fallen to a small fraction of its largest value. That costs :math:`O(K)` per round on average.
-There is one ball for all of W, or one for each row.
+A projection changes the scale. An update changes entries of V, and adds the change of their squares to :math:`\|V\|^2`.
+Rounding errors accumulate in :math:`\|V\|^2`. It is therefore recomputed after as many updates as there are features,
+or if it has fallen to a small fraction of its largest value. That costs :math:`O(K)` per round on average. There is one
+ball for all of W, or one for each row.
 """
 
 from __future__ import annotations

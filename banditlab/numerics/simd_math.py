@@ -1,4 +1,4 @@
-"""Functions of eight numbers at a time (see `simd`), with the same bits on every processor because they call no libm.
+"""Functions of eight numbers at a time (see `simd`), with the same result on every processor because they call no libm.
 
 * expm1, near_exp, exp, exponentials: reduction to a short interval, then a polynomial.
 * cosine, sine: functions of an angle in turns, by their series for up to half a turn.

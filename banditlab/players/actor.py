@@ -27,9 +27,9 @@ Floats = NDArray[np.float64]
 class Trace(NamedTuple):
     """The record of a block of rounds, with arrays of shape (n,).
 
-    `action` is the chosen class, `correct` whether it was right, and `explored` whether it was an exploration. `p_true`
-    is the agent's probability of the hidden label, or of all right actions; 1 - `p_true` is the probability of a
-    mistake.
+    `action` is the chosen class, `correct` whether it was right, and `explored` whether it came from exploration.
+    `p_true` is the agent's probability of the hidden label, or the sum over all right actions; 1 - `p_true` is the
+    probability of a mistake.
     """
 
     action: NDArray[np.int64]
@@ -67,7 +67,7 @@ def checked(decision: Decision, K: int, agent: Player) -> Decision:
     """Return the decision, or raise a PlayerError that names the agent and the invalid value.
 
     The result is a plain `Decision` with a copy of the probabilities. The agent therefore cannot change it later, or
-    observe which entry (the label's) is read.
+    find out which entry is read, which would reveal the label.
     """
     name = agent.id or type(agent).__name__
     try:
@@ -114,7 +114,7 @@ class Actor(Player, ABC):
 
     @abstractmethod
     def _outcome(self, correct: bool, y: NDArray[Any], t: int) -> Any:
-        """Return the feedback on round t of a block, whose action was `correct`, in the form that `learn` receives."""
+        """Return the feedback that `learn` receives for round t of a block, whose action was right if `correct`."""
 
 
 def _read_only(decision: Decision) -> Decision:
@@ -175,7 +175,7 @@ class RoundActor(Actor):
         self._receive(self.view(x), Decision(action, p.copy(), decision.explored, payload.copy()), outcome)
 
     def play_block(self, X: Floats, y: NDArray[Any], trace: Trace) -> None:
-        """Run n rounds with contexts X (n, d), dense or CSR, and fill `trace`, each (n,).
+        """Run n rounds with contexts X (n, d), dense or CSR, and fill the arrays (n,) of `trace`.
 
         y has labels (n,), or, for an `Agent`, may have bits (n, K) bool. In each round `_receive` gets the feedback
         that `learn` would get, after the action, and an `Agent` never gets the label.

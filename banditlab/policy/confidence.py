@@ -1,8 +1,8 @@
 r"""Anytime-valid intervals, which hold at all times simultaneously, so a mean may be monitored and stopped at any time.
 
-Let :math:`X_i` in [0, 1] have conditional means :math:`\mu_i` given the past, which may change. Let :math:`G_i` in [0,
-1] be any predictable forecast of :math:`X_i` and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`. With probability at least
-:math:`1 - 2 \alpha`, for all t simultaneously (Theorem 4; equation 10 with :math:`c = 1`),
+Let :math:`X_i` in [0, 1] have the conditional mean :math:`\mu_i` given the past; it may change with i. Let :math:`G_i`
+in [0, 1] be any predictable forecast of :math:`X_i` and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`. With probability at
+least :math:`1 - 2 \alpha`, for all t simultaneously (Theorem 4; equation 10 with :math:`c = 1`),
 
 .. math::
 
@@ -48,7 +48,7 @@ K2 = (math.sqrt(ETA) + 1.0) / 2.0
 
 
 def boundary(v: ArrayLike, alpha: ArrayLike) -> Floats:
-    r"""Return :math:`u(v)`, which the sum of deviations exceeds at any time with probability at most :math:`\alpha`."""
+    r"""Return :math:`u(v)`; the probability that the sum of deviations ever exceeds it is at most :math:`\alpha`."""
     v = np.maximum(np.asarray(v, dtype=np.float64), FIRST)
     l = POWER * np.log(np.log(v / FIRST) / math.log(ETA) + 1.0) + math.log(ZETA) - np.log(alpha)
     return np.asarray(np.sqrt(K1**2 * v * l + (K2 * l) ** 2) + K2 * l)  # (10)

@@ -4,8 +4,8 @@ r"""Losses of a prediction z and a target y in [-Y, Y], with the constants of GA
   prediction that proves it for Gaussian margins.
 * (A3) :math:`\beta`: the loss at a comparator, :math:`|z| \le B R`, is at least the tangent at any other point plus
   :math:`\beta/2` times the curvature there.
-* (A4) :math:`\gamma`: the second derivative in :math:`\theta` is at most :math:`\gamma`. As a derivative in z it is
-  `curvature`, multiplied by :math:`R^2`.
+* (A4) :math:`\gamma`: the second derivative in :math:`\theta` is at most :math:`\gamma`. `curvature` is the second
+  derivative in z, so :math:`\gamma` is :math:`R^2` times the largest `curvature`.
 * (A2) :math:`\zeta`: the loss is at most its tangent plus
   :math:`\exp(\zeta \|\theta_1 - \theta_2\|^2) \|\theta_1 - \theta_2\|^2` in the Hessian's norm.
 """
@@ -69,8 +69,9 @@ class Squared:
     r"""The squared loss :math:`(z - y)^2`, with :math:`\alpha = 1/(2 Y^2)`, :math:`\beta = 1` and any :math:`\zeta`.
 
     Its second derivative is 2, so surrogates are exact. Y is `target_bound`. The prediction is
-    :math:`m/(1 + 2 \alpha v)`. With the density :math:`\exp(-\alpha L)`, :math:`v = x'A^{-1}x/(2 \alpha)`, and the
-    prediction is that of Vovk (2001) and Azoury and Warmuth (2001), in which :math:`\alpha` cancels.
+    :math:`m/(1 + 2 \alpha v)`. With a density proportional to :math:`\exp(-\alpha L)`, where L is the regularised sum
+    of past losses, :math:`v = x'A^{-1}x/(2 \alpha)`, and the prediction is that of Vovk (2001) and Azoury and Warmuth
+    (2001), in which :math:`\alpha` cancels.
     """
 
     target_bound: float
@@ -166,7 +167,7 @@ class Huber:
         return (self._generalised(m, v, -Y) - self._generalised(m, v, Y)) / (2.0 * Y)
 
     def _generalised(self, m: float, v: float, y: float) -> float:
-        """Return g(y) as the sum of the parts beyond each end and the Gaussian part within."""
+        """Return g(y), from the parts of its expectation beyond each end and between the ends."""
         Y, a = self.target_bound, self.mixability
         if v <= 0.0:
             return 0.5 * (max(-Y, min(Y, m)) - y) ** 2

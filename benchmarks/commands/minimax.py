@@ -35,8 +35,8 @@ How far is a forecaster's regret from the least that any forecaster can guarante
 lies below all curves; FOLKLORE and GAF are nearest, then AIOLI; OGD rises fastest.](../images/minimax.png)
 """
 DATA = r"""There are two classes. The contexts are the d unit vectors in turn. Labels are drawn from the normalised
-maximum likelihood of the T rounds. For such labels every forecaster's mean regret is at least the lower
-bound, `minimax_regret_on_ball`. Regret is in nats, against the best model whose log-odds are at most 6 at
+maximum likelihood distribution over sequences of T labels. For such labels every forecaster's mean regret is at least the
+lower bound, `minimax_regret_on_ball`. Regret is in nats, against the best model whose log-odds are at most 6 at
 each context. These models form the box $|W_{kj}| \le B/\sqrt{d}$, which lies in the ball of rows of norm
 B. GAF has $\lambda = 2/B$ and cubature nodes. The other forecasters have the settings of their theorems.
 """
@@ -44,7 +44,8 @@ SEARCH = r"""## Worst labels searched
 
 A setting has 3 to 6 rounds, one or two features, and B from 0.01 to 100. Its ratio is the lower bound
 divided by the forecaster's largest regret over all $2^T$ sequences of labels. The search changes the setting with the
-largest ratio, and retains a change if the ratio rises. `searched` counts the changes tried.
+largest ratio, and retains a change if the ratio rises. `random` counts random settings, `searched` the
+changes tried, and `below` the settings whose largest regret is below the lower bound.
 """
 
 
@@ -116,7 +117,7 @@ def page(rows: list[Row], searches: list[Found], command: str, seconds: float) -
             )
     head = f"| d | B | T | lower bound | {' | '.join(PLAYERS)} | folklore's bound |"
     found = [f"| {s.name} | {s.random} | {s.searched} | {s.above} | {s.ratio:.4f} | {s.at} |" for s in searches]
-    run = f"`{command}` takes {seconds / 60.0:.1f} minutes of CPU time and writes this page, the figure and "
+    run = f"`{command}` takes about {seconds:.0f} s of CPU time and writes this page, the figure and "
     run += f"[`{ROWS.name}`]({ROWS.name}).\n"
     return "\n".join(
         [

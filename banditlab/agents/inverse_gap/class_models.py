@@ -2,8 +2,8 @@ r"""AIOLI models (Jezequel, Gaillard and Rudi 2020) per class: each predicts whe
 
 Model i is stored as :math:`P_i = A_i^{-1}` and :math:`h_i = A_i^{-1} b_i`. Its loss for the margin z and the outcome
 :math:`y = \pm 1` is :math:`\ln(1 + e^{-y z})`. Each prediction adds two virtual labels of weight w, one of each sign,
-at the context. :math:`P_i` and :math:`h_i` have one of the forms of `numerics.model_forms`; x is the context, or the
-sketch with its current context.
+at the context. :math:`P_i` and :math:`h_i` have one of the forms of `numerics.model_forms`. The argument x is the
+context or, if the models share a sketch, the object that contains the sketch and the current context.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def learn(models, x, k, z, y):
 
 @njit
 def learn_all(models, x, k, z, y):
-    """Update as `learn` does; on a hit, also update the class j with the next largest z_j, with y = -1, if q_j is
-    small.
+    """Update as `learn` does; on a hit, also update the class j != k with the largest z_j, with y = -1, if q_j is at
+    most `LARGEST_VARIANCE`.
     """
     learn(models, x, k, z[k], y)
     if y < 0.0:

@@ -18,7 +18,8 @@ ARRAYS = ("A", "A_inv", "Xty", "beta")
 
 
 class MABWiserAgent(BatchPeerAgent):
-    """A `mabwiser.mab.MAB` with one ridge regression of the bit per class, updated with `batch` rounds at a time.
+    """A `mabwiser.mab.MAB` with one ridge regression per class, which predicts the bit. It is updated with `batch`
+    rounds at a time.
 
     Until the first batch is full, mabwiser cannot predict, and the agent plays uniform classes.
     """
@@ -88,7 +89,8 @@ class MABWiserAgent(BatchPeerAgent):
 
 
 class MABWiserLinUCB(MABWiserAgent):
-    r"""mabwiser's `LearningPolicy.LinUCB`: a ridge regression of the bit per class with upper confidence bounds.
+    r"""mabwiser's `LearningPolicy.LinUCB`: a ridge regression per class, which predicts the bit, with upper confidence
+    bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
@@ -133,7 +135,7 @@ class MABWiserLinUCB(MABWiserAgent):
 
 
 class MABWiserLinTS(MABWiserAgent):
-    r"""mabwiser's `LearningPolicy.LinTS`: Thompson sampling with a ridge regression of the bit per class.
+    r"""mabwiser's `LearningPolicy.LinTS`: Thompson sampling with a ridge regression per class, which predicts the bit.
 
     Problem: bandit multiclass; the reward is the bit.
 
@@ -149,8 +151,8 @@ class MABWiserLinTS(MABWiserAgent):
     Guarantee: none; `bound` returns None.
 
     Cost: 1.8 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`. It is spent on copies, checks, a new
-    inverse of :math:`A_k`, and for each class a singular value decomposition before its draw; a larger batch does not
-    reduce their number. Memory: :math:`2 K d^2` numbers.
+    inverse of :math:`A_k`, and for each class a singular value decomposition before its draw. A larger batch does not
+    reduce the number of decompositions. Memory: :math:`2 K d^2` numbers.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ def act_kernel(state, x, u, p, payload):
 
 
 class LinTS(RidgeAgent):
-    r"""Thompson sampling: draw each class's ridge regression of the bit from its Gaussian posterior; play the best
-    class.
+    r"""Thompson sampling: draw the weights of each class's ridge regression from their Gaussian posterior; play the
+    class with the largest prediction.
 
     Problem: bandit multiclass. The agent models :math:`P(\text{class } k \text{ is right} \mid x)` as linear in x,
     :math:`\theta_k'x`.
@@ -54,7 +54,7 @@ class LinTS(RidgeAgent):
     Guarantee: Theorem 1 (one shared :math:`\theta`, contexts per arm; linear rewards,
     :math:`v = R \sqrt{9 d \ln(t/\delta)}` growing with t, adaptive adversary) bounds the regret by
     :math:`\tilde O(d^{3/2} \sqrt{T})` with probability :math:`1 - \delta`. It covers neither the fixed v used here
-    nor labels that are not linear in x, so `bound` returns None.
+    nor label probabilities that are not linear in x, so `bound` returns None.
 
     The reported probabilities are conditional on the :math:`n_k`, hence one-hot, so expected mistakes equal mistakes.
 
@@ -77,17 +77,17 @@ class LinTS(RidgeAgent):
         tables with few columns :math:`0.01 R^2` makes 14 % fewer mistakes; with hundreds of dense columns it makes far
         more.
     second_order
-        The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch". The
-        sketch has frequent directions of the updates' contexts and is shared by all classes
-        (`numerics.sketched_inverses`). While contexts span at most `sketch_size` directions, "sketch" equals "full" up
-        to rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
+        The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or "sketch", a smaller matrix
+        in the coordinates of a sketch. The sketch consists of the most frequent directions of the updates' contexts and
+        is shared by all classes (`numerics.sketched_inverses`). While contexts span at most `sketch_size` directions,
+        "sketch" equals "full" up to rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
     sketch_size
         m, the number of directions of the sketch, 1 or more. For `second_order = "sketch"`.
 
     Raises
     ------
     UsageError
-        `deviation` is below 0, `regularization` is not above 0 or an unknown string, `second_order` is unknown, or
+        `deviation` is below 0, `regularization` is neither above 0 nor "auto", `second_order` is unknown, or
         `sketch_size` is below 1 or given without a sketch.
 
     References

@@ -33,8 +33,8 @@ DEEPEST = 4_000
 def require_tree(given: Mapping[str, Any], made: Any, starts: NDArray[np.int64], columns: int) -> None:
     """Raise a UsageError unless the arrays (see `hoeffding_kernels`) describe a tree over `columns` columns.
 
-    `made` contains the arrays of an empty tree; `starts` (number of nominal columns + 1,) contains the starts of their
-    categories.
+    `made` contains the arrays of an empty tree; `starts` (number of nominal columns + 1,) contains the index of the
+    first category of each nominal column.
     """
     nodes, values, seen, sizes = (given[name] for name in ("nodes", "values", "seen", "sizes"))
     for name, least in (("nodes", 1), ("values", 1), ("seen", 1), ("sizes", 3), ("tuning", len(made.tuning))):

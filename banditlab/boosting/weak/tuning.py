@@ -1,4 +1,4 @@
-"""Random settings that boosters of trees draw once per learner: the trees' tuning, and factors of example weights."""
+"""Random numbers that boosters of trees draw once per learner: settings of the tree, and a factor of weights."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ TUNED = ("grace_period", "split_confidence", "tie_threshold")
 
 
 class Tuning:
-    """The draws for N learners, from the booster's generators or from a given seed.
+    """The random settings and weight factors of N learners, from the booster's generators or from a given seed.
 
-    Given a seed, the draws are those of the code of Jung, Goetz and Tewari (`gen_weaklearners`). Its default seed is 1,
-    so all orders of a data set have the same trees. For each tree, numpy's Mersenne Twister draws the confidence, the
-    grace period, a real number and the tie threshold, then the factors of all weights.
+    Given a seed, the draws are those of the code of Jung, Goetz and Tewari (`gen_weaklearners`). Their code uses the
+    seed 1 by default, so the trees have the same settings for every order of the rows. numpy's Mersenne Twister draws
+    for each tree the split confidence, the grace period (a real number) and the tie threshold, and after all trees the
+    factors of the weights.
 
     Raises
     ------

@@ -88,7 +88,7 @@ class ProbableLearner(WeakLearner):
 
 @njit
 def tied(values, best, count, u):
-    """Return one of the `count` entries of values (n,) that equal `best`, drawn with the uniform u."""
+    """Return the index of one of the `count` entries of values (n,) that equal `best`, drawn with the uniform u."""
     place = min(int(u * count), count - 1)
     for l in range(values.shape[0]):
         if values[l] == best:

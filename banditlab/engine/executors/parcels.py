@@ -60,7 +60,7 @@ def packed(files: Iterable[Path], folder: Path) -> tuple[str, bytes]:
 
 
 def unpack(home: Path, key: str, content: bytes) -> None:
-    """Write packed files to the folder of this name below `home`, completely or not at all, unless it exists."""
+    """Write packed files to the folder `key` below `home`, completely or not at all; if it exists, do nothing."""
     with _unpacking:
         if (home / key).is_dir():
             return

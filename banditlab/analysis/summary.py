@@ -28,7 +28,8 @@ class Standing:
         "1", "2=", or "?" without evidence for the order (see `statistics.Place`). Players with feedback "bit" and
         "label" are ranked separately. The rank of a reference of "bit" players is "".
     settings, among
-        The settings that differ, as text, chosen on all repetitions, and the number of settings to choose from.
+        The settings chosen on all repetitions, as text (without those that are equal in all runs of the player), and
+        the number of settings to choose from.
     held_out
         Whether each repetition reports the settings chosen on the half that does not contain it.
     agree

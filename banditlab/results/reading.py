@@ -31,7 +31,7 @@ class Skip:
 
 @dataclass(frozen=True)
 class Failure:
-    """A failed run. If `player` is "comparator", the comparators of a stream failed, and `run_id` is the stream's id."""
+    """A failed run, or, if `player` is "comparator", a stream (id in `run_id`) whose comparators failed."""
 
     run_id: str
     environment: str

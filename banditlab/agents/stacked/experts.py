@@ -4,8 +4,8 @@ Two AIOLI experts read each linear view, and one reads each Fourier block. The m
 same size are the arrays of `class_inverses` or `diagonal_inverses` with a leading axis, P (N, M, S) and H (N, M, D).
 Packed matrices are stored in float32, and all sums are computed in float64.
 
-The ridge expert predicts the feedback bit by ridge regression on standardised columns without a constant: with a constant
-it would mainly fit the frequency of right actions. Its margin is 0 at :math:`x = 0`. It requires
+The ridge expert predicts the feedback bit by ridge regression on standardised columns without a constant: with a
+constant it would mainly fit the frequency of right actions. Its margin is 0 at :math:`x = 0`. It requires
 `second_order = "full"`.
 """
 

@@ -267,7 +267,7 @@ def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes
 
 @njit
 def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratch):
-    """Split a leaf if its best feature leads by more than the Hoeffding bound, or if this bound is below the tie threshold.
+    """Split a leaf if its best feature leads by more than the Hoeffding bound, or if this bound is small (a tie).
 
     If no feature then separates the examples, the leaf's statistics are reset instead.
 
@@ -337,7 +337,7 @@ def count(x, y, weight, starts, d, K, coded, record):
 
 @inline
 def take_slot(seen, sizes):
-    """Return a free slot, cleared; a free slot's first entry is the next free one."""
+    """Return a free slot, cleared. The first entry of a free slot is the index of the next free one."""
     slot = sizes[FREE_SLOT]
     if slot >= 0:
         sizes[FREE_SLOT] = int(seen[slot, 0])

@@ -84,7 +84,7 @@ def empty_ring(X: Any, n_classes: int, payload_size: int, window: int) -> Ring:
 
 
 def with_room(ring: Ring, X: Any) -> Ring:
-    """Return the ring with enough slots for the contexts of a block, but at most L; if it grows, it at least doubles."""
+    """Return the ring with enough slots for a block's contexts, but at most L; if it grows, it doubles at least."""
     slots = len(ring.notes)
     left = len(ring.last) - slots
     wanted = min(left, int(ring.counts[WAITING]) + n_rows(X) - slots) if left else 0

@@ -103,7 +103,7 @@ def safe_start() -> Iterator[None]:
 
 
 def probe(point: Any, name: str) -> None:
-    """Test the import of an entry point in a separate process, once per process and its children.
+    """Test the import of an entry point in a separate process, once; child processes do not repeat the test.
 
     If the module has already been imported, nothing is done.
 

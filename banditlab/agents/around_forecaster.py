@@ -49,12 +49,12 @@ def build_forecaster(
 
 
 class AroundForecaster(Player):
-    """Base of agents that decode the forecasts of a forecaster into actions."""
+    """Base class of agents that turn the forecasts of a forecaster into actions."""
 
     rng: np.random.Generator
 
     def _play_through(self, forecaster: str, decoding: str, given: dict[str, Any]) -> None:
-        """Store the settings of the agent, and build the forecaster with its settings."""
+        """Store the agent's own settings, and build the forecaster with the settings in `given`."""
         self.forecaster = forecaster
         self._inner = build_forecaster(type(self), self.problem, self.rng, forecaster, given)
         self.plays_blocks, self.sparse = isinstance(self._inner, KernelForecaster), self._inner.sparse
@@ -67,7 +67,7 @@ class AroundForecaster(Player):
 
     @property
     def bound_unit(self) -> str:  # type: ignore[override]
-        """The unit of the bound: "nats" for the decoding "sample", otherwise a number of bits such as "0.5 bits"."""
+        """The unit of the bound: "nats" for the decoding "sample", otherwise a multiple of a bit such as "0.5 bits"."""
         return mistakes_unit(self.decoding, self.problem.n_classes)
 
     @classmethod

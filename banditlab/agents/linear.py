@@ -44,7 +44,7 @@ class InFrobeniusBall(ScaledScores):
 
     @property
     def frobenius_bound(self) -> float:
-        r"""The radius :math:`D = \sqrt{K} B` of the smallest Frobenius ball with all matrices with rows of norm at most B."""
+        r"""The radius :math:`D = \sqrt{K} B` of the smallest Frobenius ball with all W whose rows have norm at most B."""
         return math.sqrt(self.problem.n_classes) * self.norm_bound
 
 

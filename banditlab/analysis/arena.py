@@ -33,8 +33,8 @@ class Pick:
         The settings used for the result of each repetition, chosen on the other half of the repetitions (see
         `statistics.choose`).
     among, held_out, agree
-        The number of settings; whether no repetition was used to choose its own settings; whether both halves chose the
-        same settings.
+        The number of settings to choose from; whether no repetition was used to choose its own settings; whether both
+        halves chose the same settings.
     """
 
     settings: str
@@ -59,7 +59,7 @@ class Arena:
 
     @property
     def noun(self) -> str:
-        """The word for those that are ranked here: "agent", "forecaster" or "learner"."""
+        """What a ranked player is called: "agent", "forecaster" or "learner"."""
         return learner([self.kind])
 
     @cached_property
@@ -101,8 +101,7 @@ class Arena:
     def row_deviations(self, rows: pd.DataFrame, repetitions: Sequence[int]) -> dict[str, Floats] | None:
         """Return, per label, the deviations (repetitions, rows of the table) for intervals, or None without a table.
 
-        `rows` has the last rows of the runs, one run for each label and repetition; deviations of a missing run are
-        NaN.
+        `rows` has one run for each label and repetition, at its last checkpoint. Deviations of a missing run are NaN.
         """
         if rows["row_losses"].isna().any() or rows.empty:
             return None
@@ -127,8 +126,9 @@ class Arena:
 
     @cached_property
     def foreign(self) -> dict[str, list[float]]:
-        """The norm bounds of each player for which there is no comparator; these settings are compared with every
-        ball.
+        """By label, the norm bounds of players for whose own ball there is no comparator.
+
+        These players are compared with the comparators of all balls.
         """
         rows = self._mine(self.results.runs[~has_own_comparator(self.results)])
         rows = rows[rows["stream_id"].isin(set(self.results.comparators["stream_id"])) & rows["norm_bound"].notna()]
@@ -177,7 +177,7 @@ class Arena:
         return self.reported(self.final, self.chosen)
 
     def best(self, final: pd.DataFrame) -> dict[str, Pick]:
-        """Return the chosen settings of each label among the given rows of the last round."""
+        """Choose the settings of each label by the rows `final` of the last round, and return the choices."""
         found = {}
         columns = {name: final[name].to_numpy() for name in ("settings", "repetition", "ranked")}
         for (label,), at in groups_of(final, VARIANT[:1]).items():
@@ -201,7 +201,8 @@ class Arena:
 def deviations(losses: bytes) -> Floats:
     """Return the deviations :math:`e_{ri}` (see `statistics`) from a run's stored losses per row.
 
-    Each is the sum of the losses of a row (or group) minus the mean over rows, divided by n.
+    For each row (or group of rows) it is the sum of its losses, minus its number of rounds times the mean loss, divided
+    by the number n of all rounds.
     """
     sums, counts = np.frombuffer(losses, "<f4").astype(np.float64).reshape(2, -1)
     n = counts.sum()

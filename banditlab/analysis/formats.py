@@ -14,7 +14,7 @@ MISSING = "–"
 
 
 def sign(name: str) -> str:
-    """Return the name of a setting in tables: γ for `gamma` and B for `norm_bound`, also for a wrapped player."""
+    """Return a setting's name in tables: γ for `gamma`, B for `norm_bound`; a prefix "forecaster." stays."""
     head, dot, tail = name.rpartition(".")
     return f"{head}{dot}{SYMBOLS.get(tail, tail)}"
 
@@ -99,7 +99,7 @@ def facts_of_data(facts: Mapping[str, float], rounds: int) -> str:
 
 
 def learner(kinds: Iterable[str]) -> str:
-    """Return the word for those that have these kinds of feedback: "agent", "forecaster", or "learner" for several."""
+    """Return the word for players with these kinds of feedback: "agent", "forecaster", or else "learner"."""
     words = {"bit": "agent", "label": "forecaster"}
     found = {words.get(kind, "learner") for kind in kinds}
     return found.pop() if len(found) == 1 else "learner"

@@ -20,7 +20,7 @@ be."""
 
 @dataclass(frozen=True)
 class Standing:
-    """One row of the ranked table: a player at its chosen setting.
+    """One row of the ranked table: a player with the settings chosen for it.
 
     Attributes
     ----------
@@ -28,7 +28,8 @@ class Standing:
         "1", "2=", or "?" without evidence for the order (see `statistics.Place`). Players with feedback "bit" and
         "label" are ranked separately. The rank of a reference of "bit" players is "".
     settings, among
-        The settings that differ, as text, chosen on all repetitions, and the number of settings to choose from.
+        The settings chosen on all repetitions, as text (without those that are equal in all runs of the player), and
+        the number of settings to choose from.
     held_out
         Whether each repetition reports the settings chosen on the half that does not contain it.
     agree
@@ -47,7 +48,7 @@ class Standing:
     cost
         Mean cost of the chosen actions over the ranked rounds; NaN if costs are not known.
     conditional
-        Whether the expectation is conditional on the player's other random draws.
+        Whether the expectation is over the draws of actions only, conditional on the player's other random draws.
     relative
         Expected mistakes minus the loss of the best comparator (`comparator_bound`) in nats; None without comparators
         or if players had different streams.
@@ -243,7 +244,8 @@ def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, In
     """Return the B whose comparator has the smallest mean loss (in nats), and for each label its expected mistakes
     minus that loss, with an interval, and its expected mistakes divided by that loss.
 
-    The two values are missing for labels with their own streams, because their losses cannot be compared.
+    Both dictionaries are empty if the players of a repetition had different streams, because their losses cannot then
+    be compared.
     """
     best, table = best_ball(arena), arena.results.comparators
     if not arena.paired:
@@ -262,10 +264,10 @@ def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, In
 
 @once
 def comparator_table(arena: Arena) -> pd.DataFrame:
-    """Return the mean loss and mistakes of the best model for each B, with the largest gap over the streams.
+    """Return the mean loss and mistakes of the best model for each B, with the largest optimality gap.
 
-    If the players of a repetition had the same stream, `player` is "all". Otherwise each player has separate rows, for
-    the streams of its ranked runs.
+    If all players of a repetition ran on the same stream, there is one row for each B, with `player` "all". Otherwise
+    there is one row for each B and player. It describes the streams of that player's runs in the ranking.
     """
     final = arena.final.assign(label="all") if arena.paired else arena.reported_final
     streams = final[["label", "stream_id"]].drop_duplicates().rename(columns={"label": "player"})

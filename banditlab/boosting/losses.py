@@ -31,7 +31,8 @@ def odds(s):
 def slope(loss, rival, own):
     r"""Return the derivative, in the difference :math:`s(l) - s(r)` of the votes, of a loss that is a sum over rivals l.
 
-    The logistic loss computes it from the odds of the votes, as compiled rounds do.
+    For the logistic loss and votes up to `FARTHEST` it is computed from the exponentials of the votes (`odds`), by the
+    same operations as in compiled rounds.
     """
     if loss == LOGISTIC and max(abs(rival), abs(own)) <= FARTHEST:  # (8), (9)
         e = odds(rival)

@@ -2,8 +2,8 @@ r"""One theorem for first-order agents: gradient descent on the base-2 logistic 
 
 :math:`l = -\log_2 \mathrm{softmax}(W x)_y` is not negative and :math:`R^2/(2 \ln 2)`-smooth in W, so
 :math:`\|\nabla l\|_F^2 \le b\, l` with :math:`b = R^2/\ln 2`. Consider gradient descent from :math:`W_1 = 0` with
-constant step :math:`\eta`, projected onto a Frobenius ball that contains U, or not projected. For estimates g of the
-gradient with :math:`\mathbb{E}\|g\|^2 \le \|\nabla l\|^2/\pi`,
+constant step :math:`\eta`, projected onto a Frobenius ball that contains the comparator U, or not projected. For
+estimates g of the gradient with :math:`\mathbb{E}\|g\|^2 \le \|\nabla l\|^2/\pi`,
 
 .. math::
 
@@ -18,9 +18,9 @@ The argument is that of van der Hoeven (NeurIPS 2020) and of Sakaue et al. (COLT
 :math:`b = 2 R^2/\ln 2` and their own rules. With that b, the rule "thresholded" and :math:`c = 1/(2K)`, it gives
 Gaptron's published step and constant.
 
-A hit of a likely class has a small weight :math:`1/p_y`; the weight is :math:`K/\gamma` only if the rule gives the
-label probability 0. "half-log" and "sparsemax" therefore allow larger steps, :math:`2 h \gamma/(K R^2)`, with h from
-`WIDE` instead of the :math:`c \ln 2 = 0.3466` above.
+The weight :math:`1/p_y` of a right action is small if the action was likely. It is :math:`K/\gamma` only if the rule
+gives the label probability 0. "half-log" and "sparsemax" therefore allow larger steps, :math:`2 h \gamma/(K R^2)`, with
+h from `WIDE` instead of the :math:`c \ln 2 = 0.3466` above.
 
 Without a projection, bits may be late by at most :math:`\tau` rounds. Then :math:`1/\pi + 2 \tau` replaces
 :math:`1/\pi`, and the steps are :math:`2 c/(b (K/\gamma + 2 \tau))`.

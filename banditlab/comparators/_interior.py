@@ -72,7 +72,7 @@ def direction(objective: Objective, p: Point, nu: Floats, B: float, mu: float) -
 
 
 def longest(W: Floats, D: Floats, nu: Floats, move: Floats, B: float) -> float:
-    """Return the largest step t, at most 1, for which neither a row nor a multiplier passes `BOUNDARY`."""
+    """Return `BOUNDARY` times the step at which a row reaches norm B or a multiplier reaches 0, but at most 1."""
     a, b, c = row_dots(D, D), row_dots(W, D), B**2 - row_dots(W, W)
     reach = c / (b + np.sqrt(b * b + a * c) + 1e-300)  # the positive root of |W + t D| = B
     falling = move < 0.0
@@ -113,7 +113,10 @@ def _off(p: Point, nu: Floats, B: float, mu: float) -> float:
 def _step(
     objective: Objective, p: Point, nu: Floats, D: Floats, move: Floats, B: float, mu: float
 ) -> tuple[Point, Floats, bool]:
-    """Return the first point along the step at which the residual of (KKT) is small enough, and whether there is one."""
+    """Halve the step until the residual of (KKT) decreases enough; return the point, and whether there is one.
+
+    The products of constraints and multipliers must also stay close to each other.
+    """
     before, t = _off(p, nu, B, mu), longest(p.W, D, nu, move, B)
     while t > SHORTEST:
         W = p.W + t * D

@@ -36,16 +36,16 @@ class Compared(NamedTuple):
         Raises
         ------
         UsageError
-            The folder is not a results folder, or its sweep is not a comparison on one table with columns.
+            The folder is not a results folder, or its sweep is not a comparison on one table with named columns.
         """
         spec, tables = _spec(folder), list(read_plan(folder)["tables"].values())
         if len(tables) != 1 or len(spec.environment) != 1 or not tables[0]["columns"]:
-            raise UsageError(f"--best-of {folder}: must be a comparison on one table with columns")
+            raise UsageError(f"--best-of {folder}: must be a comparison on one table with named columns")
         settings = {name: value for name, value in next(spec.environment[0].written()).items() if name != "path"}
         return cls(folder, settings, **tables[0], any_table=any_table)
 
     def recipe(self, data: Path) -> dict[str, Any]:
-        """Return the settings for a file; the indices of dropped rows are included only for the file of the comparison."""
+        """Return the settings for the table `data`; `drop_rows` is included only if `data` is the compared file."""
         same = files.content_hash(files.read_bytes(str(data))) == self.content
         return {name: value for name, value in self.settings.items() if same or name != "drop_rows"}
 
@@ -70,7 +70,7 @@ class Compared(NamedTuple):
 
 
 def with_earlier(spec: Spec, folder: Path) -> tuple[Spec, list[str]]:
-    """Return the spec of a comparison with the agents of an earlier one in a folder, and lines about them.
+    """Return the spec of a comparison with the agents of an earlier one in a folder, and messages about them.
 
     An agent is included if the folder has all of its runs for the table, settings and streams of the spec.
     """

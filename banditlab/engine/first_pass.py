@@ -17,10 +17,10 @@ Groups are random or, if rows are in order, intervals of rows.
 
 
 class FirstPass:
-    """Expected mistakes in the first pass over a table, per row or group of rows.
+    """Expected mistakes in the first pass over a table: one sum per row, or per `row_groups` group of a large table.
 
-    If rows form groups (`row_units`), only the first round of each group counts. Without a table, all rounds count and
-    there are no rows.
+    If rows of the table belong together (`row_units`), only the first round of each unit counts. Without a table, all
+    rounds count, and there are no sums per row.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class FirstPass:
             self.sums, self.counts = np.zeros(of_unit.max() + 1), np.zeros(of_unit.max() + 1)
 
     def among(self, done: int, n: int) -> NDArray[np.bool_]:
-        """Return which of the n rounds after the first `done` count, (n,): those with the first row of a group."""
+        """Return which of the n rounds after the first `done` count, (n,): those with the first row of a unit."""
         if self.groups is None:
             return np.ones(n, dtype=bool)
         here = self.first[done : done + n]
@@ -76,9 +76,10 @@ class FirstPass:
 
 @lru_cache(maxsize=8)
 def row_groups(rows: int) -> NDArray[np.int64]:
-    """Return the group of each row: the row itself for up to `GROUPS` rows, otherwise one of `GROUPS` random groups.
+    """Return for each row the group in which its losses are summed.
 
-    Groups are random because the order of a file may be periodic.
+    For up to `GROUPS` rows it is the row itself, otherwise one of `GROUPS` random groups. Groups are random because the
+    order of a file may be periodic.
     """
     if rows <= GROUPS:
         return np.arange(rows)

@@ -82,7 +82,7 @@ class Run:
 
     @cached_property
     def stream_id(self) -> str:
-        """Hash of (base_seed, repetition, environment), because all players have the same stream for any number of rounds.
+        """Hash of (base_seed, repetition, environment): the stream depends neither on the player nor on the rounds.
 
         In an adaptive environment labels depend on the actions, so each run has its own stream.
         """

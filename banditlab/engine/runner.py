@@ -3,8 +3,8 @@
 Both give the same actions for the same seeds. Results are stored at checkpoints only, so memory does not grow with the
 rounds.
 
-The engine counts mistakes by the label or the bits, not by the reward that a wrapper returns. It reads each decision
-before the player's update.
+If the environment has labels, or states all right actions, the engine counts mistakes by them, not by the reward that a
+wrapper returns. It reads each decision before the player's update.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Played:
     expected_mistakes
         Sum of :math:`1 - p_t(y_t)`, with :math:`p_t` the distribution from which the action was drawn.
     mistakes_variance
-        Sum of :math:`p_t(y_t) (1 - p_t(y_t))`, the variance of mistakes minus `expected_mistakes` if actions are drawn
-        from :math:`p_t`.
+        Sum of :math:`p_t(y_t) (1 - p_t(y_t))`. Its mean is the variance of the difference `mistakes` -
+        `expected_mistakes`, if actions are drawn from :math:`p_t`.
     first_sight_rounds, first_sight_mistakes, first_sight_expected_mistakes
         The same counts over the first pass of a table; without a table, over all rounds.
     constant_mistakes, first_sight_constant_mistakes
@@ -94,7 +94,7 @@ class Played:
     row_losses
         Expected mistakes of each row of a table in the first pass (see `results.schema`); None without a table.
     kind
-        The player's feedback by its type: "bit", "label" (a forecaster) or "reference" (a label agent).
+        The kind of player: "bit" (an agent), "label" (a forecaster) or "reference" (an agent that observes labels).
     path
         How the run was executed: "blocks" or "steps".
     trace
@@ -143,7 +143,11 @@ class _Score:
         self.first_times_right, self.first_rounds = self.times_right.copy(), 0
 
     def add(self, trace: Trace, y: Truth | None, seconds: float, loss: float | None = None) -> None:
-        """Add rounds. `loss`: their log loss if already computed, since `p_true` underflows at a loss of 745 nats."""
+        """Add the rounds of a trace.
+
+        `loss` is the sum of their log losses. If it is None, the sum is computed from `p_true`, which underflows to 0
+        if the loss of a round is above 745 nats.
+        """
         wrong: Floats = 1.0 - (trace.correct.astype(np.float64) if y is None else trace.p_true)
         new = self.first.among(self.rounds, len(wrong))
         self.first.add(self.rounds, wrong, trace.action, new)
@@ -346,8 +350,8 @@ def checked_blocks(
 ) -> Iterator[tuple[Contexts, Truth]]:
     """Check the first `rounds` rounds of a stream and yield them in blocks in the form that kernels require.
 
-    Sparse contexts stay sparse; they are converted later for kernels that require dense ones. Blocks have bits if
-    `several` actions may be right.
+    Sparse contexts stay sparse; they are converted later for kernels that require dense ones. If `several` actions may
+    be right, a block has one bit per action (right or not) instead of a label.
 
     Raises
     ------

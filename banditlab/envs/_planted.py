@@ -35,9 +35,10 @@ def logistic_labels(rng: np.random.Generator, logits: Floats) -> Labels:
 
 
 def noisy_labels(rng: np.random.Generator, y: Labels, n_classes: int, rate: float, law: str = "other") -> Labels:
-    """Return y with each label replaced with probability `rate`, uniformly by one of the other classes or by any class.
+    """Return y with each label replaced with probability `rate` by a class drawn uniformly.
 
-    Two uniforms per round are drawn at every rate, so environments that differ only in the rate share their noise.
+    With the law "other" it is drawn from the other K - 1 classes, otherwise from all K. Two uniforms per round are
+    drawn at every rate, so environments that differ only in the rate share their noise.
     """
     u = rng.random((len(y), 2))
     if law == "other":

@@ -241,10 +241,11 @@ class FTRL(Forecaster):
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: :math:`W_t = \arg\min \sum_{s<t}\, \mathrm{loss}(W x_s, y_s) + \lambda \|W\|_F^2`, up to a Newton step
-    of 1e-11. Newton's method starts at the previous leader. It uses the last Cholesky factor as long as steps shrink by
-    a factor of ten. (The binary form with :math:`\lambda \|\theta\|^2`, :math:`\theta = W_0 - W_1`, has
-    :math:`2 \lambda` here, because the minimiser has :math:`W_0 = -W_1 = \theta / 2`.)
+    Update rule: :math:`W_t = \arg\min \sum_{s<t}\, \mathrm{loss}(W x_s, y_s) + \lambda \|W\|_F^2`. Newton's
+    method starts at the previous leader and stops when a step is at most 1e-11, relative to :math:`1 + \max |W|`. It
+    uses the last Cholesky factor as long as steps shrink by a factor of ten. (The binary form with
+    :math:`\lambda \|\theta\|^2`, :math:`\theta = W_0 - W_1`, corresponds to :math:`2 \lambda` here, because the
+    minimiser has :math:`W_0 = -W_1 = \theta / 2`.)
 
     Guarantee: the regret is at most :math:`\lambda K B^2 + R^2 T/(2 \lambda)`, which is :math:`B R \sqrt{2 K T}` at
     :math:`\lambda = (R/B) \sqrt{T/(2K)}` ("theory"). With :math:`F_t` the objective after t rounds, the running

@@ -30,7 +30,7 @@ KERNELS = {"linear": LINEAR, "gaussian": GAUSSIAN, "polynomial": POLYNOMIAL}
 class State(NamedTuple):
     """AIOLI's quadratic form in the kernel's space.
 
-    `curvature` is c, `virtual_weight` is w, and `spent` (1,) is the certificate's sum.
+    `curvature` is c, `virtual_weight` is w, and `spent` (1,) is the sum of the certificate's terms so far.
     """
 
     dual: Dual
@@ -160,7 +160,10 @@ class KernelAIOLI(Forecaster):
         old, given = self.state.dual, fields_of((fields_of(state["state"]) or {})["dual"]) or {}
         capacity, stored = len(given["s"]), given["L"].shape
         if capacity < 1 or stored != (capacity * (capacity + 1) // 2,):
-            raise UsageError(f"state.state.dual.L must be a factor of order {capacity}, got shape {stored}")
+            raise UsageError(
+                f"state.state.dual.L must be the packed Cholesky factor of a {capacity} x {capacity} matrix, of shape "
+                f"({capacity * (capacity + 1) // 2},), got shape {stored}"
+            )
         dual = Dual.empty(self.problem.n_features, old.kernel, old.parameter, old.regularization, capacity)
         self.state = self.state._replace(dual=dual)
         super().set_state(state)

@@ -141,7 +141,7 @@ class Kernel(CPUDispatcher):
 
 
 def _check_borrowing(kernel: Kernel, result: Any) -> None:
-    """Raise an error if a function that borrows its arrays returns arrays or receives new ones.
+    """Raise an error if a function that borrows its arrays returns arrays, or calls a function that returns new ones.
 
     A borrowed array has no reference count. numba itself rejects a function that allocates arrays without one. Code
     read from disk was checked when it was written.
@@ -156,7 +156,7 @@ def _check_borrowing(kernel: Kernel, result: Any) -> None:
             called = _called(result.fndesc.typemap[call.func.name], signature.args)
             if getattr(called, "use_of_arrays", "views") == "new":
                 name = called.py_func.__qualname__
-                raise errors.TypingError(f"{where}: {name} passes it arrays that may be new: set arrays='new'")
+                raise errors.TypingError(f"{where}: it calls {name}, which may return new arrays: set arrays='new'")
 
 
 def _holds_arrays(kind: Any) -> bool:

@@ -1,8 +1,8 @@
 r"""MALA: Metropolis-adjusted Langevin chains on the logistic posterior, with a uniform or a Gaussian prior.
 
 The target is :math:`\exp(-U(W))` on :math:`\{W : \|W_k\| \le B\}`. U is the sum of the losses so far plus
-:math:`(\text{ridge}/2) \|W\|^2`. The losses are weighted if the counts are sums of weights. With B infinite the ridge
-term is the Gaussian prior :math:`N(0, I/\text{ridge})`. In one step of size e the proposal
+:math:`(\text{ridge}/2) \|W\|^2`. If the label counts are sums of weights, the losses are weighted by them. With B
+infinite the ridge term corresponds to the prior :math:`N(0, I/\text{ridge})`. In one step of size e the proposal
 
 .. math::
 

@@ -9,8 +9,8 @@ reads :math:`m_i = h_i'x_t` and :math:`q_i = x_t'P_i x_t` of all models, and upd
     h_i \leftarrow h_i + \text{step}\, v, \qquad P_i \leftarrow P_i - s v v', \quad s \ge 0. \tag{1}
 
 If the :math:`M d^2/2` numbers exceed the processor's caches, a round takes as long as reading them from memory. Suppose
-that the next :math:`n \le m` contexts, the columns of X (d, n), are known. Updates in these rounds stay in their span,
-so the rounds need to read and update only
+that the next :math:`n \le m` contexts, the columns of X (d, n), are known. In these rounds it is then enough to read
+and update
 
 .. math::
 
@@ -32,7 +32,7 @@ the :math:`P_i` at the beginning of the block:
     v_a = P_i x_{t_a} - \sum_{b<a} s_b (c_b)_{t_a} v_b, \qquad (c_b)_{t_a} = (G_i)_{t_b t_a} \text{ in round } t_b,
     \tag{4}
 
-This takes one product with r contexts. Then :math:`h_i \mathrel{+}= \sum_a \text{step}_a v_a` and, with
+This takes one product of :math:`P_i` with r contexts. Then :math:`h_i \mathrel{+}= \sum_a \text{step}_a v_a` and, with
 :math:`f_a = \sqrt{s_a} v_a`,
 
 .. math::
@@ -113,7 +113,7 @@ class Ahead(NamedTuple):
     pair: Floats | None
 
     def limits(self) -> Limits:
-        """Return the range of every integer between blocks, when no update is pending."""
+        """Return the allowed range of every integer of the state at the end of a block, when no update is pending."""
         place, m = np.zeros(4, np.int64), self.G.shape[1]
         place[HALF] = 1
         rounds = np.full(1 + m, m - 1)
@@ -199,9 +199,9 @@ def update_stretch(ahead, i, step, s):
 
 @njit
 def next_stretch(P, low, H, ahead, X, behind):
-    """Bring P (M, S) and H (M, D) up to date, then prefetch the contexts X (n, d - e), with `behind` (e,) appended.
+    """Bring P (M, S) and H (M, D) up to date, then prefetch n contexts.
 
-    n may be 0.
+    The contexts are the rows of X (n, d - e), each followed by the numbers `behind` (e,). n may be 0.
     """
     P, H, ahead = borrow(P), borrow(H), borrow(ahead)
     n, half = X.shape[0], ahead.place[HALF]
@@ -224,7 +224,10 @@ def next_stretch(P, low, H, ahead, X, behind):
 
 @njit
 def pad_contexts(own, X, behind):
-    """Copy X (n, d - e), with `behind` (e,) appended, into the columns of own (m/16, D, 16), after its zeros."""
+    """Copy the contexts, rows of X (n, d - e), each followed by `behind` (e,), into columns of own (m/16, D, 16).
+
+    The first D - d entries of each column stay 0.
+    """
     n, d = X.shape
     first = own.shape[1] - d - behind.shape[0]
     for tile in range(-(-n // TILE)):
@@ -349,7 +352,7 @@ def whole_products(P, X, LX, rounds, pair, V):
 def add_other_half(P, X, out):
     """Add :math:`L'X` to `out` (D, wide), for L stored in P (S,), and X (D, wide).
 
-    A block row of L adds multiples of its rows of X to the rows before them.
+    Each block of eight rows of L adds multiples of the same eight rows of X to these rows of `out` and those before.
     """
     P, X, out = borrow(P), borrow(X), borrow(out)
     i, wide = 0, X.shape[1]

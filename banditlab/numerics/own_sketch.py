@@ -82,7 +82,7 @@ def update_one(inverses, x, i, step, weight, down):
     r"""Update :math:`h_i \mathrel{+}= \text{step}\, v` with :math:`v = P_i x`, and :math:`A_i` by
     :math:`\text{weight}\, x x'`, and update the sketch with x.
 
-    The updated matrix is approximated within the family that the sketch represents.
+    The updated matrix is approximated by one that the sketch can represent.
     """
     update_in_sketch(inverses.inverses, inverses.sketch, i, step, weight, down)
     close(inverses)

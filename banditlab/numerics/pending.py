@@ -36,7 +36,7 @@ class Rules(NamedTuple):
 
 class Draws(NamedTuple):
     """The draws for the n rounds of a block: the delays (n, 2) of the bit of a wrong and of a right action, a uniform
-    (n,) that determines whether the bit arrives, and whether the bit is flipped (n,).
+    number (n,) that determines whether the bit arrives, and whether the bit is flipped (n,).
     """
 
     delay: Whole
@@ -84,7 +84,7 @@ def empty_ring(X: Any, n_classes: int, payload_size: int, window: int) -> Ring:
 
 
 def with_room(ring: Ring, X: Any) -> Ring:
-    """Return the ring with enough slots for the contexts of a block, but at most L; if there are too few, double them."""
+    """Return the ring with enough slots for a block's contexts, but at most L; if it grows, it doubles at least."""
     slots = len(ring.notes)
     left = len(ring.last) - slots
     wanted = min(left, int(ring.counts[WAITING]) + n_rows(X) - slots) if left else 0
@@ -113,8 +113,8 @@ def _grown(array: NDArray[Any], more: int, columns: int = 0) -> NDArray[Any]:
 def arrival(rules, draws, t, now, hit, action, too_late):
     """Return the round at whose end the bit of round `now`, the t-th of the block, arrives, and the bit.
 
-    If the bit never arrives, the returned round is after the end of the run. A bit after the timeout is counted in
-    `too_late` (1,).
+    If the bit is lost or later than the timeout, "wrong" arrives at the timeout instead, and `too_late` (1,) counts the
+    later ones. Without a timeout, the returned round of a lost bit is after the end of the run.
     """
     delay, bit = rules.right if hit else rules.wrong, hit
     if delay >= 0:

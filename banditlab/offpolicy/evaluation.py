@@ -1,4 +1,4 @@
-"""The value of a target policy from another policy's log: estimators, diagnostics, and an interval with a proof."""
+"""The value of a target policy from another policy's log: estimators, diagnostics, and a proved confidence interval."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Evaluation:
         The interval for the value at the requested level, valid even if some actions have no support. NaN if
         propensities are estimated, or if the lower bound is above the upper one (see `reason`).
     least, most
-        The estimated value if the rewards of all actions without support were 0, and if they were 1; without sampling
-        error. Equal if all actions have support.
+        The estimated value if the rewards of all actions without support were 0, and if they were 1. Both ignore the
+        sampling error. They are equal if all actions have support.
     recommended
         The estimator of `value`, `least` and `most`: "doubly robust"; "snips"; or "ips" if the log has no predictions
         and some actions have no support.
@@ -243,9 +243,9 @@ class _Sums:
 
 
 def _shift(rows: Rows, expected: Floats) -> Floats:
-    """Return the terms (n,) that a reward model adds to the weighted rewards. Each is at least -k and has expectation 0.
+    """Return the terms (n,) that a reward model adds to the weighted rewards. Each is at least -`DEPTH`; its mean is 0.
 
-    expected (n, K) are the target's probabilities times the model's.
+    expected (n, K) are the target's probabilities times the model's predictions.
     """
     if rows.propensities is None:
         return np.zeros(1)

@@ -28,7 +28,7 @@ def as_name(name: Any) -> Name:
     if isinstance(name, str):
         if len(name) > LONGEST_NAME or any("\ud800" <= sign <= "\udfff" for sign in name):  # half of a surrogate pair
             raise UsageError(
-                f"a class's name must be text of up to {LONGEST_NAME:,} characters of Unicode, got {short(name)}"
+                f"a class's name must be text of at most {LONGEST_NAME:,} valid Unicode characters, got {short(name)}"
             )
     elif isinstance(name, int | float):
         if not (math.isfinite(name) if isinstance(name, float) else -LARGEST_NAME <= name < LARGEST_NAME):
@@ -106,7 +106,7 @@ class Choice:
 
 
 class Held(NamedTuple):
-    """How a decision was made under a holdback, with which another policy makes a fraction of the decisions."""
+    """How a decision was made under a holdback, where another policy makes a fraction of the decisions."""
 
     held: bool
     """Whether the other policy made the decision."""

@@ -23,7 +23,7 @@ def is_direct(agent: Agent) -> bool:
 
 
 class Direct:
-    """An agent's kernels for the types of its state, with the same results as `act_at` and `learn_at` in a third of the time.
+    """Direct calls of an agent's compiled kernels: the results of `act_at` and `learn_at` in a third of the time.
 
     Parameters
     ----------
@@ -53,6 +53,6 @@ class Direct:
         return answer, p, False if self._explores else None, payload
 
     def learn(self, record: Record, correct: bool) -> None:
-        """Update with feedback on a decision of this agent, with copies of its arrays."""
+        """Update with feedback on a recorded decision, of which the kernel gets copies of distribution and payload."""
         payload: Any = record.payload
         self._learn(self.state, record.context, record.action, record.probabilities.copy(), payload.copy(), correct)

@@ -1,7 +1,8 @@
 r"""A comparison of a policy with its holdback policy, with an anytime-valid interval for the difference.
 
-Consider decisions with a holdback h. Action a was chosen with probability P, and the holdback policy would have chosen
-it with probability o. With the reward r and any number c that depends only on earlier decisions, the terms
+Another policy, the holdback policy, makes a fraction h of the decisions. Consider an action that was chosen with total
+probability P, and that the holdback policy would have chosen with probability o. With the reward r and any number c
+that depends only on earlier decisions, the terms
 
 .. math::
 
@@ -64,10 +65,10 @@ def compared(marks: list[Floats], played: Floats, places: NDArray[np.intp], corr
     Parameters
     ----------
     marks, played
-        Arrays (n,) with one entry per decision. `marks` has three of them: whether the decision was held back, h, and o.
-        `played` has P.
+        `marks` contains three arrays (n,) with one entry per decision: whether the holdback policy made it, h, and o.
+        `played` (n,) contains P.
     places, correct
-        (m,) the indices of the decisions that count, and their rewards.
+        (m,) the indices of the decisions that count (see `banditlab.policy.unanswered`), and their rewards.
     """
     held, share, other = marks
     if not len(share) or not share[-1]:

@@ -55,8 +55,8 @@ def checked(unanswered: str | None = None, after: str | None = None) -> Unanswer
     Raises
     ------
     UsageError
-        A word is unknown, `after` is given alone, "wrong" is given without `after`, or `after` is not a duration above
-        0.
+        `unanswered` is neither "ignored" nor "wrong", `after` is given alone, "wrong" is given without `after`, or
+        `after` is not a duration above 0.
     """
     if unanswered is None and not after:
         return None

@@ -31,7 +31,7 @@ class Skip:
 
 @dataclass(frozen=True)
 class Failure:
-    """A failed run. If the player is "comparator", the comparators of the stream `run_id` failed."""
+    """A failed run, or, if `player` is "comparator", a stream (id in `run_id`) whose comparators failed."""
 
     run_id: str
     environment: str
@@ -145,7 +145,7 @@ def failure_records(files: Files, wanted: Collection[str]) -> list[dict[str, Any
 
 
 def finished_runs(folder: Path) -> set[str]:
-    """Return the ids of finished runs, compacted or not, without changing the folder."""
+    """Return the ids of finished runs, in `results.parquet` or still in shards, without changing the folder."""
     files = Files(folder)
     held = {id_ for texts in shards(files).values() for id_ in texts}  # first: a run may be compacted, never vanish
     table = files.table("results.parquet", ["run_id"])

@@ -374,11 +374,11 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         f"Made by `{command}` in {seconds / 60.0:.0f} minutes.",
         "Do computed certificates bound the regret in float64, and do agents observe nothing but the bit?",
         "",
-        f"**The search finds {sum(s.false for s in searches)} false certificates among "
-        f"{sum(s.random + s.searched - s.nan for s in searches):,}. Of {sum(c.streams - c.nan for c in cells):,} "
-        f"certificates, {sum(c.false for c in cells)} are below their 45-digit value. We replaced the labels of "
-        f"{sum(b.replaced for b in blinds):,} wrong rounds by other wrong labels; {sum(b.different for b in blinds)} actions "
-        "changed.**",
+        f"**A search among {sum(s.random + s.searched - s.nan for s in searches):,} certificates finds "
+        f"{sum(s.false for s in searches)} that are below the regret. Of {sum(c.streams - c.nan for c in cells):,} "
+        f"certificates that were also computed with 45 digits, {sum(c.false for c in cells)} are below that value. In "
+        f"{sum(b.replaced for b in blinds):,} rounds with a wrong action, we replaced the label by another label for which "
+        f"the action is also wrong; {sum(b.different for b in blinds)} actions changed.**",
         "",
         "## Against 45 digits",
         "`tests/conformance/witness.py` computes the papers' update equations with full matrices and 45 digits",

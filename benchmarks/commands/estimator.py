@@ -44,7 +44,8 @@ guarantee against an adversary, `OnlineClassifier` is worse. With $\lambda = {RI
 
 The table shows the mean log loss in nats over {FOLDS} stratified folds (seed 0), with features standardised on the
 training part. `C` is LogisticRegression's setting (lbfgs, tol 1e-8). `B` is `norm_bound` of `OnlineClassifier` with R
-= 1, and `passes` its passes over the training part. With m sampled states the loss is the mean over {DRAWS} seeds.
+= 1, and `passes` its passes over the training part. In the rows "state sampled", the
+prediction is the mean of m states drawn at random from the rounds, and the loss is the mean over {DRAWS} seeds.
 The best value of each estimator is in bold. "CPU s" is the time of one fit on four fifths of `digits` with one
 thread, the median over the folds. `python -m benchmarks estimator > docs/results/estimator.md` makes this page.
 `BANDITLAB_DATA_HOME` names a folder with OpenML's data set 54.
@@ -62,7 +63,8 @@ NOTES = r"""
 At the defaults ($\lambda = 2 R/B$, one pass) the curvature constant shrinks as $1/B$. So a large B makes $\lambda$ small,
 but it also makes the quadratic surrogates of the loss flat. No theorem covers a smaller $\lambda$ or more
 passes. The wrapper is slower, because an update takes $K^3 d^2/2$ multiplications. It has `partial_fit`, which uses each
-example once. It also has a regret certificate, and a bound on the expected excess risk of the sampled state."""
+example once. It also has a regret certificate, and a bound on the expected excess risk of a state sampled from
+the rounds."""
 
 
 class Row(NamedTuple):

@@ -75,9 +75,10 @@ def test_the_page_says_its_counts() -> None:
     searches = [Search("ogd", 10, 5, 1, 3, 0.5, "K = 2")]
     blinds = [Blind("banditron", 300, 70, 4, ""), Blind("x", 0, 0, 0, "needs y")]
     text = conformance.page(cells, searches, blinds, 60.0, "c")
-    assert "finds 3 false certificates among 14." in text
-    assert "Of 29 certificates, 2 are below" in text
-    assert "70 wrong rounds by other wrong labels; 4 actions changed" in text
+    assert "among 14 certificates finds 3 that are below the regret." in text
+    assert "Of 29 certificates that were also computed with 45 digits, 2 are below" in text
+    assert "In 70 rounds with a wrong action" in text
+    assert "; 4 actions changed" in text
     assert "| folklore | 1e+06 | 15 |" in text
     assert "| ogd | its own |" in text
     assert "* x: needs y" in text

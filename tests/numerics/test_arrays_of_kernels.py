@@ -130,7 +130,7 @@ def test_new_arrays_are_not_taken_by_a_function_that_would_never_let_go(function
 
     borrowing = njit(taken, cache=False, arrays="used")
     for _ in range(2):  # nor is the compiled function kept
-        with pytest.raises(errors.TypingError, match=f"{function.__name__} passes it arrays that may be new"):
+        with pytest.raises(errors.TypingError, match=f"it calls {function.__name__}, which may return new arrays"):
             borrowing(3)
     assert njit(taken, cache=False, arrays="new")(3) == 3
 

@@ -80,7 +80,7 @@ def grid(n: int, n_classes: int, n_features: int, deviation: float) -> tuple[Flo
     r"""Return at most n nodes (N, K, d) with log weights (N,): the trapezoidal rule for
     :math:`N(0, \text{deviation}^2 I)`.
 
-    Only W minus its mean row matters. This is :math:`W = Q \theta`, where the rows of :math:`Q'` (K-1, K) are
+    Only W minus its mean row matters. It is :math:`Q \theta`, where the rows of :math:`Q'` (K-1, K) are
     orthonormal and orthogonal to the vector of ones, so the coordinates :math:`\theta` (K-1, d) are
     :math:`N(0, \text{deviation}^2 I)` too. For a smooth density that decays to 0 at both ends, the error of the rule
     decreases faster than any power of the spacing, once the spacing is below the posterior's deviation.

@@ -4,8 +4,9 @@ Two AIOLI experts read each linear view, and one reads each Fourier block. The m
 same size are the arrays of `class_inverses` or `diagonal_inverses` with a leading axis, P (N, M, S) and H (N, M, D).
 Packed matrices are stored in float32, and all sums are computed in float64.
 
-The ridge expert regresses the bit on standardised columns without a constant: with a constant it would mainly fit the
-frequency of hits. Its margin is 0 at :math:`x = 0`. It is available with whole matrices only.
+The ridge expert predicts the feedback bit by ridge regression on standardised columns without a constant: with a
+constant it would mainly fit the frequency of right actions. Its margin is 0 at :math:`x = 0`. It requires
+`second_order = "full"`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ SLOPE = 4.0
 
 
 def bank(start: NDArray[np.float64], m: int, whole: bool) -> Any:
-    r"""Return models of views with m numbers before any update, :math:`A^{-1} = \text{start}\, I`; start is (N, M)."""
+    r"""Return new models for views with m numbers, with :math:`A^{-1} = \text{start}\, I`.
+
+    start (N, M) has one number for each expert and class.
+    """
     D = width(m)
     H, v = zeros(*start.shape, D), zeros(D)
     if whole:
@@ -79,10 +83,11 @@ reset_expert = by_type("models", {Inverses: _reset, DiagonalInverses: _reset_dia
 
 @njit
 def update_expert(models, view, k, y, z, fresh, shared_q, lifted):
-    r"""Update class k of one expert with the outcome :math:`y = \pm 1` at its view; return its margin and its own q.
+    r"""Update class k of one expert with the outcome :math:`y = \pm 1` at its view.
 
-    The margin is z, or, if fresh, the root at :math:`m + \text{lifted}\, q`. The root uses `shared_q`, or the expert's
-    own q if `shared_q` is negative.
+    Return the margin at which the loss was expanded, and the expert's own :math:`q = x'P x`. The margin is z, unless
+    `fresh` is set. Then it is computed anew, as AIOLI's root for :math:`m + \text{lifted}\, q`. The root uses
+    `shared_q` as q, or the expert's own q if `shared_q` is negative.
     """
     m, q = read_one(models, view, k)
     q = max(0.0, q)
@@ -96,15 +101,19 @@ def update_expert(models, view, k, y, z, fresh, shared_q, lifted):
 
 @inline
 def ridge_margin(lifted_m, q, middle):
-    r"""Return z for lifted_m = :math:`m + w (\pi - 1/2) q`; middle is 1/2, or 0 if one model serves two classes."""
+    r"""Return the ridge expert's margin for the prediction m, given lifted_m = :math:`m + w (\pi - 1/2) q`.
+
+    `middle` is the mean of the targets of a right and a wrong action: 1/2, or 0 if one model serves two classes.
+    """
     return SLOPE * (lifted_m - middle) / (1.0 + WEIGHT * q) if q > 0.0 else 0.0
 
 
 @njit
 def update_ridge(models, view, k, y, z, fresh, lifted, middle, penalty):
-    r"""Update class k of the ridge expert with :math:`y = \pm 1`; return its margin: z, or if fresh a new one.
+    r"""Update class k of the ridge expert with :math:`y = \pm 1`, and return its margin.
 
-    The target of a hit is :math:`\text{middle} + 1/2`, that of a miss :math:`\text{middle} - 1/2 - \text{penalty}`.
+    The margin is z, or, if `fresh` is set, the `ridge_margin` computed anew before the update. The target of a hit is
+    :math:`\text{middle} + 1/2`, that of a miss :math:`\text{middle} - 1/2 - \text{penalty}`.
     """
     m, q = read_one(models, view, k)
     if fresh:

@@ -1,6 +1,6 @@
 """Kernels of a very fast decision tree (VFDT): find the leaf of an example, update its statistics, and split it.
 
-A tree is four arrays and its tuning; the caller enlarges the arrays when `learn` returns False.
+A tree is stored as four arrays and its settings `tuning`. If `learn` returns False, the caller enlarges the arrays.
 
     nodes (M, 3 + V) int64      kind of the node, its feature, its slot in `seen`; then its V children, -1 where none
     values (M, 2 + K)           threshold of a split, weight at the last attempt; then the weight of each class, -1: unseen
@@ -10,7 +10,7 @@ A tree is four arrays and its tuning; the caller enlarges the arrays when `learn
     sizes (3,)                  nodes and slots in use, the first slot that is free again or -1; node 0 is the root
 
 `tuning` (7,) contains the grace period, split confidence, tie threshold, prior, largest share, and two flags: whether
-`spread` and `splits` are "coded".
+`spread` and `splits` are "coded": computed as in the code of Jung, Goetz and Tewari, "the authors' code" below.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def leaf_of(x, nodes, values, coded):
 
 @njit
 def shares(x, nodes, values, tuning, q):
-    """Write the class weights at the leaf of x into q (K,).
+    """Write each class's share of the weight at the leaf of x into q (K,).
 
-    Classes without examples have the prior. If all weights are 0, they are set equal.
+    Classes without examples have the prior as their weight. If all weights are 0, all entries are 1.
     """
     leaf, prior = leaf_of(x, nodes, values, tuning[SPLITS] > 0.0), tuning[PRIOR]
     total = 0.0
@@ -143,8 +143,9 @@ def gaussian_share(at, n, mean, squares, least, largest):
 
 @inline
 def coded_share(at, n, mean, squares, least, largest, fresh, spreads, place):
-    """Return `gaussian_share` as in the authors' code: at the first threshold in the class's range, with the variance
-    of the previous attempt.
+    """Return `gaussian_share` as in the authors' code.
+
+    At the first threshold inside the class's range, this code uses the variance of the previous attempt to split.
     """
     if at < least or at >= largest:
         return 0.0 if at < least else 1.0
@@ -243,7 +244,8 @@ def split_numeric(leaf, f, at, left, record, d, nodes, values, sizes):
 def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes):
     """Turn a leaf into a split of column f by category, with one leaf for each category that has occurred.
 
-    The authors' code assigns these leaves to the column's first categories, as many as have occurred.
+    With `coded`, as in the authors' code, the n-th of these leaves belongs to the n-th category of the column, even if
+    that category has not occurred.
     """
     K, named = values.shape[1] - CLASS, 0
     nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SLOT] = NOMINAL, f, -1
@@ -265,12 +267,14 @@ def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes
 
 @njit
 def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratch):
-    """Split a leaf if its best feature leads by the Hoeffding bound, or in case of a tie; otherwise reset its
-    statistics.
+    """Split a leaf if its best feature leads by more than the Hoeffding bound, or if this bound is small (a tie).
 
-    Columns are nominal up to `starts` (number of nominal columns + 1,), then numeric. Among equal features the last one
-    wins. In the authors' code a feature that does not separate the examples may win, too. There, a leaf in which no
-    column has two values never splits and loses its counts.
+    If no feature then separates the examples, the leaf's statistics are reset instead.
+
+    The nominal columns come first. `starts` (number of nominal columns + 1,) has the index of each one's first
+    category, and then the number of all categories. Among features of equal gain, the last one is chosen. In the
+    authors' code the chosen feature may be one that does not separate the examples. There, a leaf in which no column
+    has two values never splits and loses its counts.
     """
     K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
     c, kinds, spread = starts[nominal], 0, tuning[SPREAD] > 0.0
@@ -333,7 +337,7 @@ def count(x, y, weight, starts, d, K, coded, record):
 
 @inline
 def take_slot(seen, sizes):
-    """Return a free slot, cleared; a free slot's first entry is the next free one."""
+    """Return a free slot, cleared. The first entry of a free slot is the index of the next free one."""
     slot = sizes[FREE_SLOT]
     if slot >= 0:
         sizes[FREE_SLOT] = int(seen[slot, 0])

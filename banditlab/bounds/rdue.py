@@ -112,8 +112,8 @@ def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rou
 def rdue_decoded(
     n_classes: int, radius: float, diameter: float, gamma: float, rounds: int, decoding: str = "half-log"
 ) -> float:
-    r"""Return :math:`\gamma ((K-1)/K) T + b K\,\text{diameter}^2 / (2 a \gamma)` with the constant a of the decoding
-    rule.
+    r"""Return the bound of `rdue_fixed` with the constant a of the decoding rule:
+    :math:`\gamma ((K-1)/K) T + b K\,\text{diameter}^2 / (2 a \gamma)`.
 
     a is 1/2 for half-log and 1 - ln 2 for RDUE's own rule.
     """

@@ -99,7 +99,7 @@ def _labelled(env: Any) -> bool:
 
 def _refuse_unlabelled(env: Any) -> None:
     if not _labelled(env):
-        raise CheckExcluded("the environment has no labels; mistakes are counted by the bit")
+        raise CheckExcluded("the environment has no labels; mistakes are counted from the rewards")
 
 
 def _actions(env: Any, seed: int = 0, horizon: int = HORIZON) -> Any:

@@ -1,4 +1,4 @@
-"""The best logistic model in hindsight within a Frobenius ball, the class of NeurIPS 2021, Section 4.2, with its gap."""
+"""The best logistic model in hindsight within a Frobenius ball (Jézéquel et al., NeurIPS 2021, Section 4.2)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class State(NamedTuple):
     r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} G`; constants (3,): c, 1 if the printed linear term
     is used, :math:`\lambda`.
 
-    `spent` (1,) is the sum of the certificate, `doubt` (1,) is a bound on its rounding error, and `longest` (1,) is the
+    `spent` (1,) is the sum in the certificate, `doubt` (1,) is a bound on its rounding error, and `longest` (1,) is the
     largest :math:`\|x\|^2` of an update. `unsolved` (1,) counts updates whose root did not reach its tolerance. g, u
     (K,) and `root` are work arrays.
     """
@@ -72,7 +72,7 @@ def learn_coefficients(state, y, z):
 
     With the printed linear term, u has the additional term :math:`2 z`. Returns
     :math:`\mathrm{tr}(A^{-1} H) - u'Q_c u`, which is the round's term of the certificate with the corrected linear
-    term, and :math:`\mathrm{tr}(A^{-1} H) + u'Q_c u`.
+    term, and :math:`\mathrm{tr}(A^{-1} H) + u'Q_c u`, from which its rounding error is bounded.
     """
     At, u = state.blocks.At, state.u
     s, q, a, L = state.root.s, state.root.q, state.root.a, state.root.L
@@ -94,7 +94,7 @@ def learn_coefficients(state, y, z):
 
 @njit
 def sizes(g, At, residual):
-    r"""Return the root's residual and :math:`|\sum_k \text{mean}_k|`, for
+    r"""Return the root's absolute residual and :math:`|\sum_k \text{mean}_k|`, for
     :math:`g = \mathrm{diag}(\tilde{A})/2 + \text{mean}`.
 
     g has shape (K,). The argument `residual` is relative to :math:`1 + \max |g|`.

@@ -17,7 +17,7 @@ from numba.np import arrayobj
 
 
 def stack(states: Sequence[Any]) -> Any:
-    """Return nested named tuples of the same form as one, in which arrays and numbers have a leading axis over the states."""
+    """Return one state of the same form, in which every array and number has a leading axis over the given states."""
     if isinstance(states[0], np.ndarray | float | int):
         return np.stack(states)
     return type(states[0])(*(stack(fields) for fields in zip(*states, strict=True)))

@@ -93,7 +93,7 @@ def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rou
     minus the comparator's loss for any fixed :math:`\gamma`.
 
     The bound holds after any number of rounds. Let :math:`L = \mathbb{E}[\sum S(W_t)]`. Then
-    :math:`\mathbb{E}[M] \le \gamma ((K-1)/K) T + (1 - a) L`. The regret of the steps is at most
+    :math:`\mathbb{E}[M] \le \gamma ((K-1)/K) T + (1 - a) L`. The regret of the gradient steps is at most
     :math:`\text{diameter}\, \sqrt{2 b K L / \gamma}`, because :math:`E\|G_t\|^2 = \|\mathrm{grad}\, S\|^2 / p(y)` and
     :math:`p(y) \ge \gamma/K`. The maximum of :math:`-a L + \text{diameter}\, \sqrt{2 b K L / \gamma}` over L is the
     second term.

@@ -50,8 +50,8 @@ class EnvProbe:
 
 @dataclass(frozen=True)
 class Episode:
-    """The record of an episode: contexts (T, d), labels (T,) or bits (T, K), rewards (T,), infos, and the flags of each
-    step.
+    """The record of an episode: contexts (T, d), labels (T,) or bits (T, K), rewards (T,), infos, and the flags
+    (terminated, truncated) of each step.
     """
 
     contexts: NDArray[np.float64]

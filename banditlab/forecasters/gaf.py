@@ -212,8 +212,8 @@ class GAF(QuadraticForecaster):
     Raises
     ------
     UsageError
-        A setting is outside its range, :math:`R^2/\lambda` is above 20,000 (see `folklore`), "fixed" nodes have no
-        generator, or the dual form has no memory left.
+        A setting is outside its range, :math:`R^2/\lambda` is above 20,000 (see `folklore`), `rng` is None with
+        "fixed" nodes, or the dual form has no memory left.
     IncompatibleError
         "gauss-hermite" nodes need more `samples` for this number of classes.
 

@@ -1,7 +1,7 @@
 """States of several learners as one state whose arrays have a leading axis, so kernels are compiled once.
 
 `stack` and `member` accept states with any fields. A learner's kernels run on `member(s, i)` as on the learner's own
-state, and change the stack's arrays in place. The numbers in a state never change, and a stack stores them as vectors.
+state, and change the stack's arrays in place. Kernels never change the numbers in a state; a stack stores each as a vector.
 """
 
 from __future__ import annotations

@@ -187,8 +187,8 @@ class FOLKLORE(QuadraticForecaster):
         contexts, and stores these contexts as well. The forecasts are the same up to rounding, or to about 1e-8 if
         contexts are nearly dependent. "auto" is primal if that takes at most 64 MiB (d up to 379 at :math:`K = 10`).
         Larger problems begin in the dual form. They switch once to the primal form, when the span's dimension exceeds
-        seven eighths of d, if `max_memory` allows. The dual form accepts sparse blocks and then stays dual. A context
-        then costs memory and time for its stored entries only, whatever d is.
+        seven eighths of d, if `max_memory` allows. The dual form accepts sparse blocks and then stays dual. The cost
+        of storing a context, or of an inner product with it, is then its number of stored entries, whatever d is.
     max_memory
         Largest memory in GiB, for each form.
 

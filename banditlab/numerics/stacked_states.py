@@ -1,7 +1,8 @@
 """States of several learners as one state whose arrays have a leading axis, so kernels are compiled once.
 
 `stack` and `member` accept states with any fields. A learner's kernels run on `member(s, i)` as on the learner's own
-state, and change the stack's arrays in place. Kernels never change the numbers in a state; a stack stores each as a vector.
+state, and change the stack's arrays in place. They never change the numbers in a state, which a stack stores as
+vectors.
 """
 
 from __future__ import annotations

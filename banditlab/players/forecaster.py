@@ -128,8 +128,8 @@ class KernelForecaster(Forecaster):
         """Run the rounds at the n contexts X by calls of `play(part)` for consecutive parts.
 
         The state may grow between calls. `learns()` returns a mask (n,) of the rounds that may have updates. `play`
-        reads `kernels` and `state` at each call. A learner whose arrays grow overrides this method: it enlarges the arrays, runs as
-        many rounds as fit, and repeats.
+        reads `kernels` and `state` at each call. A learner whose arrays grow overrides this method: it enlarges
+        the arrays, runs as many rounds as fit, and repeats.
         """
         play(slice(0, n_rows(X)))
 

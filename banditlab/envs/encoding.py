@@ -309,7 +309,7 @@ class Encoder:
         return numbers
 
     def _category(self, row: Mapping[str, object], name: str, value: object, table: dict[str, int]) -> int | None:
-        """Return the feature's index for a value that is no known string: -1 if unknown as a category, None for a gap."""
+        """Return the feature's index for a value that is no known string: -1 for a new category, None for a gap."""
         text = None if value is NOTHING else _text(name, value, table)
         if text is not None:
             return table.get(text, -1)

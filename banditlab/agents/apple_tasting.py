@@ -111,7 +111,7 @@ class AppleTasting(AroundForecaster, RoundAgent):
 
     def well_specified_bound(self, rounds: int) -> float | None:
         """Return a bound on the expected mistakes in excess of the best action's, for labels drawn from a model in the
-        ball.
+        forecaster's ball.
 
         Returns None if the forecaster has no proved bound in nats.
         """

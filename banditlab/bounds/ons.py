@@ -48,8 +48,8 @@ def ons(
 
     because :math:`2 \beta |\langle g_t, W_t - W \rangle| \le 1`. This follows from :math:`\alpha < 1/(4 B R)` and
     :math:`|\langle g_t, W_t - W \rangle| \le 4 B R`. The sum telescopes to
-    :math:`(\epsilon/(2 s)) \|W\|^2 + (s/2) \sum_t g_t'A_t^{-1} g_t`, and gradients have :math:`(K-1) d` dimensions. The
-    result is NaN for a step below :math:`2 / \alpha`.
+    :math:`(\epsilon/(2 s)) \|W\|^2 + (s/2) \sum_t g_t'A_t^{-1} g_t`, and the gradients lie in a space of dimension
+    :math:`(K-1) d`. The result is NaN for a step below :math:`2 / \alpha`.
     """
     K, d, B, R = n_classes, n_features, norm_bound, radius
     alpha = exp_concavity(K, B, R)

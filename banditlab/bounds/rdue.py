@@ -93,7 +93,7 @@ def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rou
     minus the comparator's loss for any fixed :math:`\gamma`.
 
     The bound holds after any number of rounds. Let :math:`L = \mathbb{E}[\sum S(W_t)]`. Then
-    :math:`\mathbb{E}[M] \le \gamma ((K-1)/K) T + (1 - a) L`. The regret of the steps is at most
+    :math:`\mathbb{E}[M] \le \gamma ((K-1)/K) T + (1 - a) L`. The regret of the gradient steps is at most
     :math:`\text{diameter}\, \sqrt{2 b K L / \gamma}`, because :math:`E\|G_t\|^2 = \|\mathrm{grad}\, S\|^2 / p(y)` and
     :math:`p(y) \ge \gamma/K`. The maximum of :math:`-a L + \text{diameter}\, \sqrt{2 b K L / \gamma}` over L is the
     second term.
@@ -112,8 +112,8 @@ def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rou
 def rdue_decoded(
     n_classes: int, radius: float, diameter: float, gamma: float, rounds: int, decoding: str = "half-log"
 ) -> float:
-    r"""Return :math:`\gamma ((K-1)/K) T + b K\,\text{diameter}^2 / (2 a \gamma)` with the constant a of the decoding
-    rule.
+    r"""Return the bound of `rdue_fixed` with the constant a of the decoding rule:
+    :math:`\gamma ((K-1)/K) T + b K\,\text{diameter}^2 / (2 a \gamma)`.
 
     a is 1/2 for half-log and 1 - ln 2 for RDUE's own rule.
     """

@@ -50,8 +50,8 @@ class EnvProbe:
 
 @dataclass(frozen=True)
 class Episode:
-    """The record of an episode: contexts (T, d), labels (T,) or bits (T, K), rewards (T,), infos, and the flags of each
-    step.
+    """The record of an episode: contexts (T, d), labels (T,) or bits (T, K), rewards (T,), infos, and the flags
+    (terminated, truncated) of each step.
     """
 
     contexts: NDArray[np.float64]
@@ -99,7 +99,7 @@ def _labelled(env: Any) -> bool:
 
 def _refuse_unlabelled(env: Any) -> None:
     if not _labelled(env):
-        raise CheckExcluded("the environment has no labels; mistakes are counted by the bit")
+        raise CheckExcluded("the environment has no labels; mistakes are counted from the rewards")
 
 
 def _actions(env: Any, seed: int = 0, horizon: int = HORIZON) -> Any:

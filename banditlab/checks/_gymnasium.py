@@ -70,8 +70,8 @@ def can_be_made(probe: ForeignProbe) -> None:
 
 
 def one_bit(probe: ForeignProbe) -> None:
-    """Rewards are 0 and 1, or right_above is the reward above which an action is right, or label_key names the entry of
-    info that is the label.
+    """Rewards are 0 and 1; otherwise right_above is set to the reward above which an action is right, or label_key to
+    the name of the entry of info that is the label.
     """
     probe.note = ""
     if probe.env.labelled:
@@ -125,8 +125,8 @@ def labels(probe: ForeignProbe) -> None:
 
 
 def _looks_like_labels(probe: ForeignProbe) -> str:
-    """Return the name of an entry of info that is always an action, and equals the chosen action whenever the reward is
-    the largest.
+    """Return the name of an entry of info that is always an action, and is the chosen one whenever the reward is the
+    largest of the episode; "" if there is none.
     """
     K = probe.env.problem.n_classes
     best = max(probe.rewards, default=0.0)

@@ -247,7 +247,9 @@ def bounded_memory(probe: PlayerProbe) -> None:
 
 
 def bounds(probe: PlayerProbe) -> None:
-    """bound(rounds) is None or a number with a unit, bound_adversary is a valid value, and certificate() is a float."""
+    """bound(rounds) is None or a number in the unit bound_unit, bound_adversary is one of the permitted values, and
+    certificate() is a float.
+    """
     player = probe.make()
     if player.bound_adversary not in ADVERSARIES:
         fail(f"bound_adversary must be one of {ADVERSARIES}, got {player.bound_adversary!r}")

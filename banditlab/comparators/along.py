@@ -1,4 +1,4 @@
-"""Comparators along a stream, for the prefix of every checkpoint and every norm bound.
+"""Comparators for prefixes of a stream, one for each checkpoint and norm bound.
 
 Each solve starts from the optimum for the same norm bound at the last round on the scale 1, 2, 5, 10, 20, 50, ..., even
 if that round is not a checkpoint. A result therefore does not depend on the other checkpoints and norm bounds that are

@@ -1,4 +1,4 @@
-"""The best logistic model in hindsight within a Frobenius ball, the class of NeurIPS 2021, Section 4.2, with its gap."""
+"""The best logistic model in hindsight within a Frobenius ball (Jézéquel et al., NeurIPS 2021, Section 4.2)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def best_in_frobenius_ball(
 
     It minimises :math:`L(W) + (\mu/2) \|W\|_F^2` for the :math:`\mu \ge 0` at which the minimiser's norm is D (or for
     :math:`\mu = 0`). For a given :math:`\mu`, the minimiser is computed by Newton's method with conjugate gradients.
-    The next :math:`\mu` is Hebden's step on :math:`1/\|W\|`, within the known bracket. The certificate is the
+    The next :math:`\mu` is :math:`\mu \|W\| / D`, or the middle of the known bracket. The certificate is the
     Frank-Wolfe gap, computed again at the returned W. `counts` may be soft labels.
 
     Parameters
@@ -99,7 +99,7 @@ def best_in_frobenius_ball(
 def _next(mu: float, norm: float, D: float, low: float, high: float) -> float:
     r"""Return the next multiplier, or the middle of the bracket.
 
-    The step assumes that the norm is :math:`a/(\mu + b)` for constants a and b.
+    The step :math:`\mu \|W\| / D` is exact if the norm is proportional to :math:`1/\mu`.
     """
     guess = mu * norm / D
     if low < guess < high and abs(math.log(norm / D)) < 1.0:

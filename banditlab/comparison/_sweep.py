@@ -249,7 +249,7 @@ def surveyed(
     """Return the survey of a table, and the properties detected from its file.
 
     `against` is the earlier comparison from which some of the settings come, `others` are faults of the request, and
-    `verb` is its command.
+    `verb` is the name of the command.
 
     Raises
     ------

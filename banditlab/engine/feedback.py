@@ -101,7 +101,7 @@ def rules_of(feedback: Mapping[str, Any], rounds: int, n_classes: int) -> Rules:
     delays, shares = _sides(feedback, "delay"), _sides(feedback, "answered")
     for share in shares:
         if isinstance(share, list) and len(share) != n_classes:
-            raise UsageError(f"feedback.answered must have one share per action, {n_classes}, got {len(share)}")
+            raise UsageError(f"feedback.answered must have {n_classes} shares, one per action, got {len(share)}")
     answered = np.array([np.broadcast_to(np.array(share, float), n_classes) for share in shares])
     fixed = feedback.keys() <= {"delay"} and all(isinstance(delay, int) for delay in delays)
     wrong, right = delays if fixed else (-1, -1)

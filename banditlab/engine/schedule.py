@@ -26,7 +26,7 @@ FIXED_SECONDS = 1e-3  # a run's overhead
 
 @dataclass
 class Kind:
-    """A group of runs that take about the same time: a player's on an environment, or an environment's comparators."""
+    """A group of tasks that take about the same time: runs of one player, or comparators, on one environment."""
 
     label: str
     """The player's label; "" for comparators."""
@@ -112,7 +112,7 @@ class Schedule:
 
 
 class _Queue:
-    """Waiting runs, all with foreign code or none, to be executed or to have their comparators computed."""
+    """Waiting runs of one sort: with or without foreign code, and to be executed or to get their comparators."""
 
     def __init__(self, task: Task, kinds: dict[str, Kind]) -> None:
         self.task, self.kinds = task, kinds
@@ -156,7 +156,7 @@ class _Queue:
     def portion(self, seconds: float) -> list[Run]:
         """Return runs of about `seconds` in total, with runs of one stream together.
 
-        A single run is returned if it takes longer. Only runs of kinds with a measured time are returned.
+        A run that takes longer is returned alone. Only runs of kinds with a measured time are returned.
         """
         longest = max(self.by_kind, key=self._known, default="")
         if longest and self._known(longest) >= seconds:

@@ -14,7 +14,7 @@ class AdaptiveEnv(BanditEnv):
     Runs call `step` each round, and each run has its own stream and comparator. Bounds that assume a comparator fixed
     in advance are not recorded (`Player.bound_adversary`). A subclass implements `_begin`, `_next` and `_played`:
 
-    * `_begin` discards the last episode and draws the planted parameters from `streams`.
+    * `_begin` discards the last episode and draws the parameters of the new one from `streams`.
     * `_next` returns the next round's context, as a new array, and its label, which does not depend on that round's
       action.
     * `_played` records the action.

@@ -309,7 +309,7 @@ class Encoder:
         return numbers
 
     def _category(self, row: Mapping[str, object], name: str, value: object, table: dict[str, int]) -> int | None:
-        """Return the feature of a value that is not a known string: -1 for an unknown category, None for a gap."""
+        """Return the feature's index for a value that is no known string: -1 for a new category, None for a gap."""
         text = None if value is NOTHING else _text(name, value, table)
         if text is not None:
             return table.get(text, -1)
@@ -419,7 +419,7 @@ def refuse_gaps(columns: list[Column], source: str, row_numbers: np.ndarray) -> 
 
 
 def ranges_differ(columns: list[Column]) -> bool:
-    """Return whether the ranges of two columns that are not constant differ by more than 10 times."""
+    """Return whether the ranges of two columns that are not constant differ by more than a factor of 10."""
     ranges = [1.0] * any(column.n_categories for column in columns)
     for column in columns:
         known = column.values[~column.gaps]
@@ -429,7 +429,7 @@ def ranges_differ(columns: list[Column]) -> bool:
 
 
 def differ(ranges: Floats) -> bool:
-    """Return whether two positive ranges differ by more than 10 times."""
+    """Return whether two positive ranges differ by more than a factor of 10."""
     ranges = ranges[ranges > 0.0]
     return len(ranges) > 0 and bool(ranges.max() > RANGE_RATIO * ranges.min())
 

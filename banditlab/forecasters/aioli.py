@@ -32,7 +32,7 @@ r""":math:`R^2/\lambda` above which rounding errors are too large for a certific
 class State(NamedTuple):
     """:math:`P = A^{-1}` (d, d), or C with :math:`A^{-1} = C C'`; :math:`h = A^{-1} b` (d,); curvature and `virtual_weight`.
 
-    `curvature` is c and `virtual_weight` is w. `spent` (1,) is the sum of the certificate. Work arrays (d,) are
+    `curvature` is c and `virtual_weight` is w. `spent` (1,) is the sum in the certificate. Work arrays (d,) are
     :math:`u = C'x`, :math:`v = A^{-1} x` and `nonzero`, the positions of the context's nonzero entries.
     """
 

@@ -33,7 +33,7 @@ class State(NamedTuple):
     r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} G`; constants (3,): c, 1 if the printed linear term
     is used, :math:`\lambda`.
 
-    `spent` (1,) is the sum of the certificate, `doubt` (1,) is a bound on its rounding error, and `longest` (1,) is the
+    `spent` (1,) is the sum in the certificate, `doubt` (1,) is a bound on its rounding error, and `longest` (1,) is the
     largest :math:`\|x\|^2` of an update. `unsolved` (1,) counts updates whose root did not reach its tolerance. g, u
     (K,) and `root` are work arrays.
     """
@@ -72,7 +72,7 @@ def learn_coefficients(state, y, z):
 
     With the printed linear term, u has the additional term :math:`2 z`. Returns
     :math:`\mathrm{tr}(A^{-1} H) - u'Q_c u`, which is the round's term of the certificate with the corrected linear
-    term, and :math:`\mathrm{tr}(A^{-1} H) + u'Q_c u`.
+    term, and :math:`\mathrm{tr}(A^{-1} H) + u'Q_c u`, from which its rounding error is bounded.
     """
     At, u = state.blocks.At, state.u
     s, q, a, L = state.root.s, state.root.q, state.root.a, state.root.L
@@ -94,7 +94,7 @@ def learn_coefficients(state, y, z):
 
 @njit
 def sizes(g, At, residual):
-    r"""Return the root's residual and :math:`|\sum_k \text{mean}_k|`, for
+    r"""Return the root's absolute residual and :math:`|\sum_k \text{mean}_k|`, for
     :math:`g = \mathrm{diag}(\tilde{A})/2 + \text{mean}`.
 
     g has shape (K,). The argument `residual` is relative to :math:`1 + \max |g|`.
@@ -187,8 +187,8 @@ class FOLKLORE(QuadraticForecaster):
         contexts, and stores these contexts as well. The forecasts are the same up to rounding, or to about 1e-8 if
         contexts are nearly dependent. "auto" is primal if that takes at most 64 MiB (d up to 379 at :math:`K = 10`).
         Larger problems begin in the dual form. They switch once to the primal form, when the span's dimension exceeds
-        seven eighths of d, if `max_memory` allows. The dual form accepts sparse blocks and then stays dual; the cost of
-        a context is the number of stored entries, for any d.
+        seven eighths of d, if `max_memory` allows. The dual form accepts sparse blocks and then stays dual. The cost
+        of storing a context, or of an inner product with it, is then its number of stored entries, whatever d is.
     max_memory
         Largest memory in GiB, for each form.
 

@@ -34,7 +34,7 @@ class State(NamedTuple):
     r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} b`, so :math:`\theta = -h/2`; nodes for :math:`N(0, I)`.
 
     `constants` (5,) has c, :math:`\mu`, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is
-    used, and :math:`\lambda`. `spent` (1,) is the sum of the certificate, `doubt` (1,) is a bound on its rounding
+    used, and :math:`\lambda`. `spent` (1,) is the sum in the certificate, `doubt` (1,) is a bound on its rounding
     error, and `longest` (1,) is the largest :math:`\|x\|^2` of an update. `unsolved` (1,) counts steps whose root did
     not reach its tolerance. `mean`, g, u, `step` (K,), C (K, K) and `root` are work arrays.
     """
@@ -212,8 +212,8 @@ class GAF(QuadraticForecaster):
     Raises
     ------
     UsageError
-        A setting is outside its range, :math:`R^2/\lambda` is above 20,000 (see `folklore`), "fixed" nodes have no
-        generator, or the dual form has no memory left.
+        A setting is outside its range, :math:`R^2/\lambda` is above 20,000 (see `folklore`), `rng` is None with
+        "fixed" nodes, or the dual form has no memory left.
     IncompatibleError
         "gauss-hermite" nodes need more `samples` for this number of classes.
 

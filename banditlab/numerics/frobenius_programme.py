@@ -127,8 +127,8 @@ class Programme(NamedTuple):
     low_M: LowRank | None
 
     def limits(self) -> Limits:
-        """Return the range of every integer; only `EXCESS` may be negative, because a solve with one application
-        subtracts 1.
+        """Return the range of every integer; only `EXCESS` may be negative, because a solve that applies G only once
+        subtracts 1 from it.
         """
         least = np.zeros(6, np.int64)
         least[EXCESS] = -COUNT[1]
@@ -387,9 +387,9 @@ def secular(qp, m, norm, shift):
 
 @njit
 def lanczos(qp, norm):
-    r"""Write the solution into W and :math:`\nu`; return False if `STEPS` steps were not enough.
+    r"""Write the solution into W and its multiplier into `nu[SOLUTION]`; return False if `STEPS` steps were not enough.
 
-    The Lanczos basis starts with :math:`W(\nu_0)` in `V[0]`, whose norm is `norm`.
+    On entry `V[0]` is :math:`W(\nu_0)`, of norm `norm`. Rescaled to norm 1, it is the first vector of the basis.
     """
     V, a, e, y, nu, D = qp.scratch.V, qp.scratch.alpha, qp.scratch.beta, qp.scratch.y, qp.nu, qp.radius
     fill(V[0], 1.0 / norm, V[0])

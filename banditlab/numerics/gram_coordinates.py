@@ -1,14 +1,14 @@
 r"""Coordinates in the space that the contexts of a learner's updates span, computed from their Gram matrix.
 
-Some learners depend on contexts only through inner products, and their A is :math:`\lambda I` outside the span of their
-updates. Their predictions are the same in any orthonormal coordinates of that span. Let X (r, d) be independent
-contexts and :math:`L L' = X X'` (Cholesky). The rows of :math:`Q = L^{-1} X` span the same space, and a context has the
-coordinates
+Some learners depend on contexts only through inner products, and their matrix A is :math:`\lambda I` outside the span
+of the contexts of their updates. Their predictions are the same in any orthonormal coordinates of that span. Let X
+(r, d) be independent contexts and :math:`L L' = X X'` (Cholesky). The rows of :math:`Q = L^{-1} X` span the same space,
+and a context has the coordinates
 
 .. math::
 
-    \xi = Q x = L^{-1} X x, \quad \text{and one more, } \|x - Q'\xi\| = (\|x\|^2 - \|\xi\|^2)^{1/2},
-    \text{ orthogonal to the span.}
+    \xi = Q x = L^{-1} X x, \quad \text{and one more coordinate, } \|x - Q'\xi\| = (\|x\|^2 - \|\xi\|^2)^{1/2},
+    \text{ for its part orthogonal to the span.}
 
 The learner then needs :math:`K (r + 1)` coordinates instead of :math:`K d`, without approximation. Q itself is never
 formed, so X may be sparse. Using only the factor of :math:`X X'` would square the condition number of X. The
@@ -191,7 +191,7 @@ def solve_row(l, i, W):
 
 @njit(arrays="new")
 def coordinates(span, x):
-    """Write the coordinates of x (d,), corrected once, into xi; return whether x is outside the span, and its residual."""
+    """Write the coordinates of x (d,), corrected once, into xi; return whether x is outside the span, and how far."""
     span, x = borrow(span), borrow(x)
     L, xi, w, r = span.L, span.xi, span.w, span.rank[0]
     square = locate(span, x)

@@ -1,7 +1,8 @@
 """States of several learners as one state whose arrays have a leading axis, so kernels are compiled once.
 
 `stack` and `member` accept states with any fields. A learner's kernels run on `member(s, i)` as on the learner's own
-state, and change the stack's arrays in place. The numbers in a state never change, and a stack stores them as vectors.
+state, and change the stack's arrays in place. They never change the numbers in a state, which a stack stores as
+vectors.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numba.np import arrayobj
 
 
 def stack(states: Sequence[Any]) -> Any:
-    """Return nested named tuples of the same form as one, in which arrays and numbers have a leading axis over the states."""
+    """Return one state of the same form, in which every array and number has a leading axis over the given states."""
     if isinstance(states[0], np.ndarray | float | int):
         return np.stack(states)
     return type(states[0])(*(stack(fields) for fields in zip(*states, strict=True)))

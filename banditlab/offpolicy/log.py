@@ -57,7 +57,7 @@ class Rows(NamedTuple):
 
 
 def read(log: Log) -> tuple[Rows | None, Counter[str]]:
-    """Return a log's arrays, or None if it has faults, and each fault with the number of rows."""
+    """Return a log's arrays (None if it has faults) and its faults, each with the number of rows that have it."""
     found: Counter[str] = Counter()
     a, r, p, target = (numbers(name, value, found) for name, value in zip(log._fields, log[:4], strict=False))
     q = None if log.predictions is None else numbers("predictions", log.predictions, found)

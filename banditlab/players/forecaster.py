@@ -1,4 +1,4 @@
-"""Base classes of forecasters, with the methods predict and update of the bandit reduction."""
+"""Base classes of forecasters, whose methods predict and update the bandit reduction calls."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ Floats = NDArray[np.float64]
 class Forecaster(Player, ABC):
     """A full-information learner, which predicts logits, then observes the label.
 
-    The forecast is the softmax of the logits; a binary learner returns (z, 0). A class with a compiled loop over blocks
-    also defines `_forecast_block`, which runs use only for the package's own forecasters.
+    The forecast is the softmax of the logits. A learner for two classes returns the logits (z, 0), where z is the
+    log-odds of class 0. A forecaster with a compiled loop over blocks also defines `_forecast_block`; runs call it for
+    the package's own forecasters only.
     """
 
     feedback = "label"
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Set `plays_blocks` for a class that defines `forecast_block`; a constructor may set it by a setting."""
+        """Set `plays_blocks` for a class that forecasts blocks; a constructor may change it according to a setting."""
         super().__init_subclass__(**options)
         if not {"forecast_block", "_forecast_block"}.isdisjoint(vars(cls)):
             cls.plays_blocks = vars(cls).get("plays_blocks", True)
@@ -126,9 +127,9 @@ class KernelForecaster(Forecaster):
     ) -> None:
         """Run the rounds at the n contexts X by calls of `play(part)` for consecutive parts.
 
-        The state may grow between calls. `learns()` (n,) returns which rounds may have updates. `play` reads `kernels`
-        and `state` at each call. A learner whose arrays grow overrides this method: it enlarges the arrays, runs as
-        many rounds as fit, and repeats.
+        The state may grow between calls. `learns()` returns a mask (n,) of the rounds that may have updates. `play`
+        reads `kernels` and `state` at each call. A learner whose arrays grow overrides this method: it enlarges
+        the arrays, runs as many rounds as fit, and repeats.
         """
         play(slice(0, n_rows(X)))
 

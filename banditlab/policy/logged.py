@@ -48,14 +48,14 @@ class Source(NamedTuple):
 
 
 def hashed(words: Iterable[list[tuple[str, float]]]) -> Any:
-    """Return features (m, HASHES) of words with their values, a list for each of m rows, in CSR form."""
+    """Return hashed features (m, HASHES) in CSR form; each of the m rows is a list of words with their values."""
     from sklearn.feature_extraction import FeatureHasher
 
     return FeatureHasher(HASHES, input_type="pair").transform(words)
 
 
 def hashes(ids: Iterable[str | float]) -> NDArray[np.uint64]:
-    """Return the hashes (n,) of the ids; missing ids are left out."""
+    """Return the hashes (n,) of the ids."""
     import pandas as pd
 
     return pd.util.hash_array(np.array([*ids], object), categorize=False)
@@ -64,4 +64,4 @@ def hashes(ids: Iterable[str | float]) -> NDArray[np.uint64]:
 def doubled(ids: list[NDArray[np.uint64]]) -> Counter[str]:
     """Count the ids, by their hashes, that repeat an earlier id."""
     every = np.sort(np.concatenate([np.zeros(0, np.uint64), *ids]))  # np.unique takes 60 bytes for each
-    return +Counter({"ids that stand a second time": int(np.count_nonzero(every[1:] == every[:-1]))})
+    return +Counter({"repeated ids": int(np.count_nonzero(every[1:] == every[:-1]))})

@@ -21,7 +21,10 @@ COUNTS = (
 
 
 class Metrics:
-    """A server's counters, in a separate registry. `counts` has the policy's counters, by the label values of `COUNTS`."""
+    """A server's counters, in a separate registry.
+
+    `counts` has one mapping per entry of `COUNTS`, from the values of its label to the policy's counts.
+    """
 
     media_type = CONTENT_TYPE_LATEST
 

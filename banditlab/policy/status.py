@@ -51,7 +51,7 @@ class Plays(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """The counted decisions whose action was chosen with a probability between two edges."""
+    """The counted decisions (see `LogStatus`) whose action had a probability between `low` and `high`."""
 
     low: float
     high: float
@@ -64,12 +64,15 @@ class Bin(NamedTuple):
 class LogStatus:
     """The status of a policy's log, as `status_of_log` returns it.
 
+    A decision is counted if its feedback arrived before its deadline or it was closed as wrong, and if no earlier
+    decision still waits for feedback.
+
     Attributes
     ----------
     source, agent, trained
         The log, the agent's id, and data on the training (see `policy.train`).
     decisions, feedback
-        Numbers of decisions and of feedbacks, including those removed from the log (`banditlab log prune`).
+        Numbers of decisions and of bits of feedback, including those removed from the log (`banditlab log prune`).
     imputed, unknown
         Numbers of imputed fields in the rows, and of fields with a category that did not occur in training.
     rule, closed
@@ -87,17 +90,18 @@ class LogStatus:
     delays
         (n,) seconds from decision to feedback, in the order of the decisions.
     mistakes
-        (m,) 1.0 for a mistake, else 0.0, for the decisions that count, in their order.
+        (m,) 1.0 for a mistake, else 0.0, for the counted decisions, in their order.
     share, low, high
-        Mistake rate among the decisions that count, with a 95 % interval that holds at all times simultaneously. The
-        interval is for the mean probability of a mistake, which may change. NaN if no decision counts.
+        Mistake rate among the counted decisions, with a 95 % interval that holds at all times simultaneously. The
+        interval is for the mean probability of a mistake, which may change. NaN if no decision is counted.
     drift
         Index in `mistakes` after which mistakes are significantly more frequent than before, or None.
     unequal
-        A text for each detected dependence of feedback's arrival on the decision; empty if there is none.
-    plays, bins
-        How often each class was chosen, compared with its probabilities; how often actions were right, by their
-        probability.
+        One message for each way in which the arrival of feedback was found to depend on the decision.
+    plays
+        For each class, how often it was chosen among the latest decisions, and the sum of its probabilities.
+    bins
+        How often counted actions were right, by the probability with which they were chosen.
     holdback
         The comparison with the holdback policy; None without a holdback.
     """
@@ -283,7 +287,7 @@ def _plays(drawn: list[tuple[Any, ...]], names: list[Name], source: str) -> list
 
 
 def _unequal(answered: NDArray[np.bool_], action: Floats, p: Floats, names: list[Name], held: Floats) -> Iterator[str]:
-    """Yield texts on how the arrival of feedback depends on the decision, for decisions past their deadline."""
+    """Yield messages on how the arrival of feedback depends on the decision, for decisions past their deadline."""
     n = len(answered)
     ranges = [f"{low:g}-{high:g}" for low, high in pairwise(EDGES)]
     for what, group, labels in (

@@ -38,8 +38,8 @@ class GaussianRegression:
     :math:`\lambda \|\theta\|^2` twice: docs/errata.md.)
 
     Guarantee: the regret is at most the certificate :math:`\lambda B^2 + \sum_t [\mathrm{loss}(\text{prediction}_t) -
-    \mathrm{loss}(z_t) - (z_t - m_t)^2/q_t]` for any predictions. The bounds are `vovk_azoury_warmuth` for the squared
-    loss and `gaf_huber` for Huber's loss.
+    \mathrm{loss}(z_t) - (z_t - m_t)^2/q_t]`, whatever the predictions are. Bounds known in advance are
+    `vovk_azoury_warmuth` for the squared loss and `gaf_huber` for Huber's loss.
 
     Cost: :math:`2 d^2` multiplications per round. Memory: :math:`d^2` numbers.
 
@@ -50,7 +50,7 @@ class GaussianRegression:
     loss
         "squared" or "huber".
     norm_bound
-        B, the norm of the comparators.
+        B, the largest norm of a comparator.
     target_bound
         Y, the bound on the absolute value of the targets.
     regularization

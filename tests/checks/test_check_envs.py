@@ -448,7 +448,8 @@ def test_every_check_has_a_broken_subject() -> None:
 def test_without_labels_there_is_nothing_to_guard() -> None:
     results = {result.name: (result.status, result.reason) for result in run_checks(Bits)}
     assert results["one_bit"] == results["hidden_label"] == ("passed", "")
-    assert results["label_guards"] == ("excluded", "the environment has no labels; mistakes are counted by the bit")
+    reason = "the environment has no labels; mistakes are counted from the rewards"
+    assert results["label_guards"] == ("excluded", reason)
 
 
 # ----------------------------------------------------------------------------------------------- rewards of other rounds

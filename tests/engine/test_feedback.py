@@ -266,7 +266,7 @@ def test_random_delays_have_their_means():
         ({"batch": 0}, "feedback.batch must be at least 1, got 0"),
         ({"answered": 1.2}, r"feedback.answered must lie in \[0, 1\]"),
         ({"answered": [0.5, 2]}, r"feedback.answered\[1\] must lie in \[0, 1\]"),
-        ({"answered": [0.5, 1]}, "feedback.answered must have one share per action, 10, got 2"),
+        ({"answered": [0.5, 1]}, "feedback.answered must have 10 shares, one per action, got 2"),
         ({"timeout": -2}, "feedback.timeout must be at least 0"),
         ({"flip": float("nan")}, r"feedback.flip must lie in \[0, 1\]"),
     ],

@@ -156,7 +156,7 @@ def test_all_faults_of_a_log_are_named_at_once(tmp_path: Path) -> None:
         "2 x lines that are not a JSON object with a decision and its label",
         "1 x lines with a pdrop, from a subsampled log",
         "2 x lines in which a or p does not have each action of _multi once",
-        "1 x ids that stand a second time",
+        "1 x repeated ids",
         "2 x actions that are not integers from 0 to 2",
         "2 x rewards that are not 0 or 1",
         "2 x lines in which p and _label_probability differ",

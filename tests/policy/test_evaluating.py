@@ -279,7 +279,7 @@ def test_faults_of_all_parts_are_named_at_once(
     frame.to_csv(file, index=False)
     with pytest.raises(UsageError) as caught:
         evaluate_log(file, id="number")
-    for fault in ("2 x ids that stand a second time", "1 x actions that are no", "2 x propensities of logged actions"):
+    for fault in ("2 x repeated ids", "1 x actions that are no", "2 x propensities of logged actions"):
         assert fault in str(caught.value)
     text = file.read_text()
     file.write_text(text + "pro,3,call,1,0.5,call,1,2,3,4,5,6,7\n")
@@ -324,7 +324,7 @@ def test_a_table_has_all_faults_of_all_kinds_counted_at_once(tmp_path: Path) -> 
         with pytest.raises(UsageError) as caught:
             evaluate_log(file, id="id")
         assert str(caught.value) == (
-            f"{file}: the log has faults: 30 x ids that stand a second time; 2 x actions that are not integers from 0 to 1; "
+            f"{file}: the log has faults: 30 x repeated ids; 2 x actions that are not integers from 0 to 1; "
             "3 x rewards that are not 0 or 1; 5 x propensities of logged actions outside [1e-100, 1]"
         )
 

@@ -1,4 +1,4 @@
-"""Base of the adapters: the import of a library, and act and learn in terms of its methods."""
+"""Base classes of adapters, which map the methods act and learn to those of another library."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PeerAgent(RoundAgent):
         """Update the library with the outcome of `action`, played at x (d,) with `probability`."""
 
     def _choose(self, p: Floats, u: Floats) -> tuple[int, bool | None]:
-        """Return the action drawn from p with the round's uniforms u (coin, draw), and whether it was explored."""
+        """Return the action drawn from p with the uniforms u (coin, draw), and whether it explored (None: unknown)."""
         return int(draw(p, u[1])), None
 
     def _decide(self, view: Floats, u: Floats) -> Decision:

@@ -67,7 +67,8 @@ class VW(PickledBySettings, PeerAgent):
     policies
         Number of policies that "bag" and "cover" train, at least 1. The library has no default for it.
     sharpness
-        For "squarecb": :math:`g_t = \text{sharpness}` :math:`t^{\text{growth}}` (`--gamma_scale`), above 0.
+        For "squarecb", the factor of inverse gap weighting is :math:`\text{sharpness}\, t^{\text{growth}}` in round t;
+        above 0 (`--gamma_scale`).
     growth
         For "squarecb": the exponent of t (`--gamma_exponent`), 0 or above.
     mellowness
@@ -232,7 +233,7 @@ class VW(PickledBySettings, PeerAgent):
 
 
 def _known(own: bytes, model: bytes) -> bytes:
-    """Return a model file whose header equals that of a new learner with these settings, or raise a UsageError.
+    """Return `model` if its header equals that of `own`, a new learner's model file; otherwise raise a UsageError.
 
     Vowpal Wabbit reads options (which may name other files) and indices of weights from the file without a check. After
     the header the file has a checksum, counts, and for each weight its index (four bytes) and three numbers.

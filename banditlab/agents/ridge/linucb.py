@@ -35,8 +35,8 @@ class LinUCB(RidgeAgent):
     :math:`\theta_k = A_k^{-1} b_k`. :math:`A_k` starts at `regularization` times the identity.
 
     Guarantee: none is proved for this algorithm, so `bound` returns None. (Its master algorithm, SupLinUCB, has
-    one under linear rewards and :math:`\|x\| \le 1`.) Apart from ties the action is a function of the past.
-    Probabilities are one-hot or uniform over the ties, and expected mistakes carry no more information than mistakes.
+    one under linear rewards and :math:`\|x\| \le 1`.) Apart from ties the action is a function of the past. The
+    probabilities are therefore one-hot, or uniform over the ties, and expected mistakes equal mistakes except at ties.
 
     Cost: K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update per round. Memory:
     :math:`K d^2 / 2` numbers. If all matrices take at least 1.5 MiB, a class with :math:`r < d / 2` updates takes
@@ -55,8 +55,8 @@ class LinUCB(RidgeAgent):
         weight because rewards of one class among many are sparse: on digits a weight of 1 makes 1.5 to 3 times as many
         mistakes.
     second_order
-        The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch". The
-        sketch has frequent directions of the updates' contexts and is shared by all classes
+        The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in the coordinates
+        of a "sketch". The sketch stores frequent directions of the updates' contexts and is shared by all classes
         (`numerics.sketched_inverses`). While contexts span at most `sketch_size` directions, "sketch" equals "full" up
         to rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
     sketch_size

@@ -1,7 +1,8 @@
 r"""The stacks of StackCB: two online logistic regressions on the margins of N experts, and a softmax over the classes.
 
-The equations are (4) and (5) of docs/theory/stackcb.md. Stack s of the first two has the weights :math:`\theta_s` of
-:math:`f_k = (z_{1k}, \dots, z_{Nk}, 1)`, shared by all classes. :math:`\theta` is the mean of both with the weights
+The equations are (4) and (5) of docs/theory/stackcb.md. Let :math:`z_{ik}` be the margin of expert i for class k. Each
+of the first two stacks s has the weights :math:`\theta_s` of the features :math:`f_k = (z_{1k}, \dots, z_{Nk}, 1)`,
+shared by all classes. :math:`\theta` is the mean of both with the weights
 :math:`\exp(-\text{RATE}\, \text{loss})`, where loss is a stack's log loss so far (Vovk, COLT 1990). The second stack
 has a smaller prior variance (`PRIORS`). It stays near the experts' mean while there are too few rounds to estimate the
 weights.
@@ -14,8 +15,9 @@ weighted mean of all other classes' margins,
 
     f_a = z_a - \sum_{k \ne a} w_k z_k, \qquad w_k = \exp(s_k) / \sum_{j \ne a} \exp(s_j). \tag{1}
 
-If feedback is late, the logit is :math:`\zeta_a + (\theta - \theta_{\text{then}})'f_a`. A replay of stored
-rounds does not change the third stack: (1) needs the margins of all classes, and a replay has the played class's.
+If feedback is late, the logit is :math:`\zeta_a + (\theta - \theta_{\text{then}})'f_a`, where :math:`\zeta_a`,
+:math:`f_a` and :math:`\theta_{\text{then}}` are those of the decision. A replay of stored rounds does not change the
+third stack: (1) needs the margins of all classes, and only those of the played class are stored.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class Stack(NamedTuple):
 
 
 def stack(n_experts: int, n_classes: int, spare: tuple[int, ...] = ()) -> Stack:
-    """Return the mean of the experts; the weights of those whose numbers are in `spare` start at 0."""
+    """Return a stack that begins as the mean of the experts, without those with an index in `spare` (weight 0)."""
     N, K, n = n_experts, n_classes, n_experts + 1
     shapes: Any = (n, (2, n), (2, n, n), n, 2, 2, N, (N, N), 1, n, K, K, N)
     made = Stack(*(np.zeros(shape) for shape in shapes))._replace(priors=np.array(PRIORS))
@@ -114,7 +116,7 @@ def share(stack):
 
 @njit
 def write_scores(stack, z):
-    r"""Write :math:`s_k = \theta'z_k` of all classes into the third stack; z has the margins, K per expert."""
+    r"""Write the third stack's scores :math:`s_k = \theta'z_k` into `stack.s`; z has the margins, K per expert."""
     K = stack.s.shape[0]
     for k in range(K):
         stack.s[k] = 0.0
@@ -149,10 +151,10 @@ def log_rest(s, a):
 
 @njit
 def write_rivals(stack, z, a, out):
-    r"""Write the features of class a into out (N + 1,): :math:`\sum_{k \ne a} w_k z_k`, then
-    :math:`\zeta_a - \theta'f_a`.
+    r"""Write :math:`\sum_{k \ne a} w_k z_k` (N,) and then :math:`\zeta_a - \theta'f_a` into out (N + 1,), for the
+    third stack and class a.
 
-    The scores are those of the last context.
+    `stack.s` has the scores of this context, see `write_scores`.
     """
     s, e, K, N = stack.s, stack.e, stack.s.shape[0], stack.third.shape[0]
     rest = log_rest(s, a)
@@ -168,9 +170,9 @@ def write_rivals(stack, z, a, out):
 
 @njit
 def logit(stack, read):
-    """Return the logit of the three stacks for the played class.
+    """Return the logit of the stacks for the played class.
 
-    read has its margins (N,), or (2 N + 1,) with the result of `write_rivals` appended.
+    `read` (N,) has its margins. The third stack is used only if the result of `write_rivals` follows (2 N + 1,).
     """
     N = stack.third.shape[0]
     zeta = margin(stack.theta, read[:N])
@@ -192,7 +194,7 @@ def third_logit(stack, read):
 
 @njit
 def update_stack(stack, read, y):
-    """Update with the outcome y (1 right, 0 wrong) of the class of which `logit` reads `read`."""
+    """Update with the outcome y (1 right, 0 wrong) of the played class; `read` is as for `logit`."""
     N, loss = stack.third.shape[0], stack.loss
     z, least = read[:N], min(loss[0], loss[1])
     for s in range(2):

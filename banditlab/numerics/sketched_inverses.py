@@ -80,9 +80,9 @@ from banditlab.numerics.row_products import add_product, clear, times
 
 
 class SketchedInverses(NamedTuple):
-    """The models: B (M, S), packed, of size mp; p (M,); H (M, D) and E (M, mp), whose rows determine :math:`h_i`.
+    """The models: B (M, S), the packed matrices :math:`B_i`; p (M,); and :math:`h_i` as rows of H (M, D) and E (M, mp).
 
-    `places` (mp,) has the positions of the diagonal in a packed B. Work arrays: u (mp,), :math:`B_i a`; `square` and
+    D and mp are d and m, padded. `places` (mp,) has the positions of the diagonal in a packed B. Work arrays: u (mp,), :math:`B_i a`; `square` and
     `turned` (mp, mp).
     """
 

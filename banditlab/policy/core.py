@@ -136,7 +136,7 @@ class Core:
         ours = type(agent).__module__.startswith("banditlab.")
         if agent.id in CHOSEN_IN_PAYLOAD or (size != 0 and not ours):
             raise UsageError(
-                f"{what}: {agent.id} stores numbers of the class it chose until feedback arrives, so another class "
+                f"{what}: {agent.id} stores numbers about the class it chose until feedback arrives, so another class "
                 "cannot replace it; train with another agent, for instance stackcb"
             )
 

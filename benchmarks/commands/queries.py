@@ -36,8 +36,8 @@ many more does an agent make if it observes the label only for accepted items?
 DATA = r"""The agent is `label-efficient` around `folklore`, with `query_rate` $= \epsilon$ and half-log decoding.
 The labels come from a logistic model (K = 3, d = 10, rows of norm B = 5). The table shows means and
 standard errors over seeds. Contexts, labels and random draws change with the seed, and all rates use the same
-streams. `guaranteed` is half of the model's loss in bits plus the bound,
-$\mathrm{Reg}(\epsilon T)/\epsilon$ in that unit. A value above T is vacuous.
+streams. `guaranteed` is the model's loss plus the bound
+$\mathrm{Reg}(\epsilon T)/\epsilon$, both in units of half a bit. A value above T is vacuous.
 """
 TASTING = r"""There are two classes, d = 10, and rows of norm 5. A third of the items are good, and labels are drawn
 from a logistic model. The table shows the expected mistakes minus those of the best action in each

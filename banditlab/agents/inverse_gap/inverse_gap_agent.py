@@ -1,7 +1,7 @@
 r"""Inverse-gap weighting over a per-class probabilistic oracle: the common part of `fastcb` and `squarecb`.
 
 The oracle and the weighting are independent choices. Each pair has its own kernels, which are compiled on first use.
-Only the model of the played class is updated, by hits and by misses.
+Only the model of the played class is updated, whether the class was right (a hit) or wrong (a miss).
 
 Two oracles may compete (a "duel"). During the duel, actions are drawn from the mean of the two distributions, and both
 oracles are updated. In a round where their best classes differ, a hit is a point for the oracle whose best class was
@@ -93,8 +93,8 @@ def sharpness(schedule, rounds):
 
 
 def act(state, x, u, p, payload):
-    """Draw an action by the weighting of the margins. `payload` stores the K margins of the first oracle, then those of
-    the second.
+    """Draw an action by inverse-gap weighting of the oracles' margins. `payload` stores the K margins of the first oracle,
+    then those of the second.
     """
     x_own, K, winner = context_kernel(state, x), p.shape[0], state.winner[0]
     g = sharpness(state.schedule, state.rounds)
@@ -129,7 +129,7 @@ def score(points, winner, first, second, action):
 
 
 def learn(state, x, action, p, payload, correct):
-    """Update the chosen class's model with the outcome, at the margin of the decision. While two oracles compete,
+    """Update the chosen class's model with the outcome, using the margin from which the decision was drawn. While two oracles compete,
     update both.
     """
     x_own, K, winner, y = begin_kernel(state, x), state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
@@ -228,7 +228,7 @@ class InverseGapAgent(KernelAgent):
     regularization
         :math:`\lambda` of the models, :math:`A_0 = \lambda I`. "auto" is :math:`0.003 R^2`. For "aioli".
     curvature
-        c, the factor of what an outcome adds to A. "simple" is :math:`1 / (2 (1 + B R))`, AIOLI's own; "tight" is
+        c, the factor of the term that an update adds to A. "simple" is :math:`1 / (2 (1 + B R))`, AIOLI's own; "tight" is
         :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = B R`; or a number. For "aioli" and "b-grid".
     virtual_weight
         w, the weight of the virtual labels; 1 in AIOLI's paper. For "aioli" and "b-grid".

@@ -189,7 +189,10 @@ def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def _models(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return, for each setting, the best model on its streams: of its B with the least loss, the smallest on ties."""
+    """Return, for each setting, the best model on its streams.
+
+    It is that for the setting's own B, if it has one, else for the smallest B with the least loss.
+    """
     table = arena.relative[arena.relative["round"] == arena.last_round]
     keys = [*VARIANT, "norm_bound"]
     columns = ["loss_nats", "comparator_mistakes", "relative_expected"]

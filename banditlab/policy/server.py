@@ -362,7 +362,7 @@ def known(asked: dict[str, Any], *names: str) -> None:
 def pair(one: Any) -> tuple[str, Any]:
     """Return the decision id and the bit of one feedback."""
     if not isinstance(one, dict) or set(one) != {"id", "correct"}:
-        raise Refused(400, 'a feedback must be an object with "id" and "correct"')
+        raise Refused(400, 'feedback must be an object with "id" and "correct"')
     if not isinstance(one["id"], str):
         raise Refused(400, 'an "id" must be a string')
     return one["id"], one["correct"]

@@ -22,7 +22,7 @@ SEEDS = (0, 2**64 - 1)
 
 
 class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
-    """A policy of `contextualbandits.online` with one model per class that predicts the bit, updated by its `partial_fit`.
+    """A policy of `contextualbandits.online` with one model per class that predicts the bit; `partial_fit` updates it.
 
     The policy decides one context at a time and is updated with `batch` rounds at a time. It draws from a generator of
     its own, which is seeded from the agent's generator. Until the first batch is full it has no model and plays a
@@ -151,7 +151,7 @@ class LinearAgent(ContextualBanditsAgent):
 
 
 class ContextualBanditsLinUCB(LinearAgent):
-    r"""contextualbandits' `online.LinUCB`: per class a ridge regression that predicts the bit, with upper confidence bounds.
+    r"""contextualbandits' `online.LinUCB`: a ridge regression per class predicts the bit, with upper confidence bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 

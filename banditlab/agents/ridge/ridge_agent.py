@@ -12,7 +12,8 @@ in closed form:
     \text{regression:} \quad w &\leftarrow (A + x x')^{-1} (A \tilde{w} + \text{target}\, x)
     = \tilde{w} + ((\text{target} - c)/(1 + q)) v
 
-Without the projection, :math:`w = A^{-1} b` with :math:`b = \sum \text{target}\, x`.
+`linucb` and `lints` do not project (low and high are infinite). Then :math:`w = A^{-1} b` with
+:math:`b = \sum \text{target}\, x`.
 """
 
 from __future__ import annotations

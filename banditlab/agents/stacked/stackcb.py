@@ -116,10 +116,11 @@ class State(NamedTuple):
 
     start (E, M) has :math:`1/\lambda` of each linear and Fourier model, and W the Fourier frequencies.
 
-    M is K, or 1 if one model serves two classes: it is then class 0's model, and class 1's margin is its negative. counts
-    (5,) has the updates since the last change, the next index in the memory, the rounds since G was 0, and the numbers of
-    rebuilds and of changes. G (1,) is the change detector's statistic. settings (2,) has :math:`g_n / n^{1/4}` and the
-    threshold above which G is recomputed (`is_contradicted`). hits (1,) is the recent share of hits. cold (1,) says whether `stacked.cold_start` applies.
+    M is K, or 1 if one model serves two classes: it is then class 0's model, and class 1's margin is its negative.
+    counts (5,) has the updates since the last change, the next index in the memory, the rounds since G was 0, and the
+    numbers of rebuilds and of changes. G (1,) is the change detector's statistic. settings (2,) has
+    :math:`g_n / n^{1/4}` and the threshold above which G is recomputed (`is_contradicted`). hits (1,) is the recent
+    share of hits. cold (1,) says whether `stacked.cold_start` applies.
     """
 
     linear: Inverses | DiagonalInverses
@@ -406,7 +407,7 @@ class StackCB(KernelAgent):
     Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`, and at 1,024 and 2,048 if the columns' means
     have drifted. Each time, all models are reset and the stored rounds are replayed. With :math:`d \ge 4 K` the first d
     rounds differ (`stacked.cold_start`). With `changes` a test detects that hits are much rarer than predicted
-    (`stacked.change`). The models are then reset, and the rounds since the detected change are replayed.
+    (`stacked.change`). The models are then reset, and the rounds since the test statistic was last 0 are replayed.
 
     Guarantee: none on regret; `bound` is None. On every stream every class is played infinitely often, because
     :math:`p_k \ge 1/(K (n_t + 100))` with :math:`n_t \le t`, whose sum diverges (Lévy's extension of the second

@@ -121,8 +121,9 @@ class SOBA(LinearScores, KernelAgent):
         \theta \mathrel{-}= g, \quad W = A^{-1} \theta
 
     :math:`\mathbb{E}[g] = (e_{\bar y} - e_y) \otimes x`, which is a subgradient of the multiclass hinge loss where that
-    loss is positive. A hit by exploration has :math:`m \ge 0`, always leads to an update and adds to the budget S. A
-    hit of the argmax leads to an update while the budget is not used up.
+    loss is positive. If a class other than :math:`\hat y` is played and right, then :math:`m \ge 0`: an update follows,
+    and m is added to the budget S. If :math:`\hat y` is right, m may be negative, and an update follows only if
+    :math:`S + m \ge 0`.
 
     Guarantee, for the family of losses :math:`l_{\eta}(s) = 1 - 2 s/(2 - \eta) + \eta s^2/(2 - \eta)` at margins
     :math:`s \le 1`, else 0, for all :math:`\eta` at once (:math:`\eta = 0` hinge, :math:`\eta = 1` squared hinge):

@@ -1,4 +1,4 @@
-"""The data for a report's script: curves, every setting over gamma and B, differences of pairs.
+"""The data of a report's interactive figures: curves, every setting over gamma and B, differences of pairs.
 
 Displayed numbers are strings, formatted as in the tables of the page; plotted numbers are arrays.
 """
@@ -59,8 +59,8 @@ def _look(style: Style) -> list[Any]:
 
 
 def _panels(arena: Arena) -> list[dict[str, Any]]:
-    """Return the panels: the share of mistakes, then for each ball the mistakes minus the loss, with the seconds of
-    every curve.
+    """Return the panels: the share of mistakes, then for each B the mistakes minus the loss of the best model, with the
+    seconds of every curve.
     """
     seconds = _seconds(arena)
     shares = [_curve(curve, seconds, per=curve.rounds) for curve in mistake_curves(arena)]
@@ -72,7 +72,7 @@ def _panels(arena: Arena) -> list[dict[str, Any]]:
 
 
 def _curve(curve: Curve, seconds: dict[str, list[float]], per: Floats | float = 1.0) -> dict[str, Any]:
-    """Return a curve for the script: values divided by `per`, in percent if `per` is an array."""
+    """Return a curve for the interactive figure: values divided by `per`, in percent if `per` is an array."""
     scale = 100.0 if isinstance(per, np.ndarray) else 1.0
     made = {
         "label": curve.label,
@@ -189,7 +189,10 @@ def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def _models(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the best model on each setting's streams, for its own B or for the smallest B with the least loss."""
+    """Return, for each setting, the best model on its streams.
+
+    It is that for the setting's own B, if it has one, else for the smallest B with the least loss.
+    """
     table = arena.relative[arena.relative["round"] == arena.last_round]
     keys = [*VARIANT, "norm_bound"]
     columns = ["loss_nats", "comparator_mistakes", "relative_expected"]

@@ -1,4 +1,4 @@
-"""Tables and figures of a results folder for a paper: LaTeX with booktabs, CSV or Parquet, PDF figures with real text.
+"""Tables and figures of a results folder for a paper: LaTeX with booktabs, CSV, Parquet, PDF with selectable text.
 
 Captions state the protocol: rounds, repetitions, how settings were chosen, and the kind of intervals. LaTeX tables show
 settings by their symbols. CSV and Parquet show the constructor's arguments, such as `fastcb(norm_bound=3)`, from which

@@ -76,8 +76,8 @@ def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
 
 @styled
 def mistakes_against_costs(rows: Sequence[Standing], looks: dict[str, Style]) -> Figure:
-    """Draw the share of expected mistakes against the mean cost, for players, their Pareto front, and hindsight
-    references.
+    """Draw the share of expected mistakes against the mean cost, for players, their Pareto front, and the
+    best choices in hindsight.
     """
     figure = new_figure(max(4.2, 1.0 + 0.3 * len(rows)))
     ax = figure.subplots()
@@ -178,7 +178,7 @@ def _panels(grids: Sequence[Grid], height: float, **options: Any) -> tuple[Figur
 
 
 def _line(ax: Axes, curve: Curve, look: Style, per: Any = 1.0, floor: float = -math.inf) -> None:
-    """Draw a curve and its band, each divided by `per`; the band ends at `floor` on an axis without 0."""
+    """Draw a curve and its band, each divided by `per`; on a logarithmic axis the band is cut at `floor`."""
     every = max(1, len(curve.rounds) // 20)  # fewer markers than checkpoints
     style = {"color": look.colour, "ls": look.dash, "lw": 1.8, "marker": look.marker, "ms": 4, "markeredgewidth": 0}
     ax.plot(curve.rounds, curve.mean / per, markevery=every, zorder=3, **style)

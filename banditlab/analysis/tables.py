@@ -77,14 +77,14 @@ class Results:
         One row per run and checkpoint, as stored, with the additional columns `settings` (the settings that differ
         within the label and environment, as text), `gamma` and `norm_bound` (float, NaN if the player has none).
         `ranked` has the ranked quantity: expected mistakes as a share of the rounds in which a row of a table occurred
-        for the first time (without a table, of all rounds). `ranked_counted` has the actual mistakes. `repeated` is the
-        share on repeated rows, NaN if there were none. `constant` is the mistake rate of always choosing the most
-        frequent class, on the rounds of `ranked`. `cost` is the mean cost of the chosen actions on those rounds, NaN if
-        no costs are known.
+        for the first time (without a table, of all rounds). `ranked_counted` is the same for the actual mistakes.
+        `repeated` is the share of expected mistakes in the other rounds, NaN if there were none. `constant` is the
+        mistake rate of always choosing the most frequent class, on the rounds of `ranked`. `cost` is the mean cost of
+        the chosen actions on those rounds, NaN if no costs are known.
     data
         Facts about each data set, by environment: `rows`, `features`, `classes` and `largest` (the share of the largest
-        class). If several actions may be right, also mistakes `anchor.NAME` and costs `cost.NAME` of the hindsight
-        references.
+        class). If several actions may be right, also the mistakes `anchor.NAME` and costs `cost.NAME` of
+        players that choose in hindsight, such as the best single action.
     comparators
         One row per stream, checkpoint and norm bound.
     planned, missing
@@ -189,7 +189,7 @@ def _as_objects(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the ranked quantity: mistakes in rounds in which a row occurs for the first time."""
+    """Add the quantity used for ranking: the mistake rate in the rounds that show a data row for the first time."""
     numbers = {name: runs[name].astype(float) for name in ("round", "expected_mistakes", *COUNTED)}
     first, wrong = numbers["first_sight_rounds"], numbers["first_sight_expected_mistakes"]
     again = numbers["round"] - first

@@ -50,9 +50,10 @@ def derivative(loss, how, s, step, l, y, g):
 class Rule(NamedTuple):
     r"""The state of AdaBoost.OLM between rounds, :math:`\alpha` (N,), and its constants.
 
-    `falls` (N,) contains the factors by which steps decrease with i. `loss` and `how` are codes. `in_odds` is 1 if
-    costs are stored as odds. A step is :math:`(\text{rate} / \sqrt{\text{rounds}})\, \text{falls}_i`, and
-    :math:`\alpha` lies within :math:`\pm \text{limit}`.
+    `falls` (N,) contains the factors by which steps decrease with i. `loss` and `how` are the codes of the surrogate
+    and of its derivative. `in_odds` is 1 if costs are stored as odds (see `RuleScratch`). A step is
+    :math:`(\text{rate} / \sqrt{\text{rounds}})\, \text{falls}_i`, and :math:`\alpha` lies within
+    :math:`\pm \text{limit}`.
     """
 
     alpha: Floats
@@ -276,8 +277,8 @@ class AdaBoostOLM(ExpertBooster):
         hinge are divided by their largest value). "random" draws a factor in [5, 200] for each learner, as in the
         paper's experiments.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
-        Tewari. Without a seed, every run draws new values.
+        Seed of the draws of the trees' settings and of "random" weights. The seed 1 gives the values in the code of
+        Jung, Goetz and Tewari. Without a seed, every run draws new values.
     weak_settings
         Settings of the weak learners, by name.
 

@@ -1,5 +1,5 @@
-r"""Bounds on the mistakes of a decoded forecast, for each decoding rule in terms of the log loss, and for the
-reduction.
+r"""Bounds on the mistakes of a decoded forecast, for each decoding rule in terms of the log loss, and for the agent
+`exploration`.
 
 A rule turns a forecast s into the distribution q of the action. Its constant c is the largest for which, for every s
 and y,

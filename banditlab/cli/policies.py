@@ -49,7 +49,7 @@ def train(data: Path | None, out: Path, schema: Path | None, from_log: str, **op
         if drop := given.pop("drop_columns", ()):
             recipe["roles"] = recipe.get("roles", {}) | dict.fromkeys(drop, "drop")
         if odd := given.keys() - FROM_LOG:
-            raise UsageError(f"--from-log does not allow {', '.join(sorted(odd))}; leave out what is named")
+            raise UsageError(f"--from-log does not allow {', '.join(sorted(odd))}; leave out these options")
         print_evaluated(str(out), train_from_log(from_log, out, recipe=recipe, **given, **log))
     elif schema is not None:
         Policy.new(*_schema(schema), **given).save(out)
@@ -68,7 +68,7 @@ def _schema(file: Path) -> tuple[Any, Any]:
         return found["columns"], found["actions"]
     except (OSError, ValueError, LookupError, TypeError):
         example = '{"columns": {"age": [18, 80], "plan": ["free", "pro"]}, "actions": ["call", "gift"]}'
-        raise UsageError(f"--schema {file}: must be a file such as {example}") from None
+        raise UsageError(f"--schema {file}: must contain a JSON object such as {example}") from None
 
 
 def serve(

@@ -80,7 +80,7 @@ def block_loop(player: Any) -> Loop | None:
 
 
 def late_loop(player: Any, schedule: Schedule) -> Loop | None:
-    """Return the loop that runs a player's blocks with scheduled bits, or None if its rounds are run one by one.
+    """Return the loop that runs a player's blocks with delayed feedback, or None if its rounds are run one by one.
 
     Kernels of a `KernelAgent` are compiled into the package's loop. The rounds of every other agent are run one by one.
     """
@@ -121,7 +121,7 @@ def is_from_package(player: Player) -> bool:
 
 
 def _has(cls: type, names: tuple[str, ...], base: type) -> bool:
-    """Return whether a class has the functions of `base` under these names."""
+    """Return whether a class inherits the methods of these names from `base` without a change."""
     return all(getattr(cls, name, None) is getattr(base, name, None) for name in names)
 
 

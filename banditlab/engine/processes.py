@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
 
 
 class LostError(Exception):
-    """A worker did not respond: its process ended, was ended, or raised an error that is not the package's."""
+    """A worker returned no result: its process ended, was killed, or raised an error that is not the package's."""
 
 
 class Worker:

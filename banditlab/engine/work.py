@@ -156,8 +156,9 @@ class _Buffer:
         self.outcomes.append(_failed(self.store, run, False, error, seconds))
 
     def store_all(self) -> None:
-        """Store the waiting runs together, or else one by one, and add their outcomes; a run that cannot be stored has
-        failed.
+        """Store the waiting runs together, or else one by one, and add their outcomes.
+
+        A run that cannot be stored counts as failed.
         """
         outcomes: list[Outcome] = []
         try:

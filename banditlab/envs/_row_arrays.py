@@ -30,7 +30,7 @@ MARGIN = 1e-9
 
 
 class RowArrays:
-    """Positions of columns among the features, fill values, scales, and the factor of the norm rule."""
+    """Positions of columns among the features, fill values, scales, and the factor that keeps norms at most R."""
 
     def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule) -> None:
         indicator = recipe.missing == "indicator"

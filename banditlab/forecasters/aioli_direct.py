@@ -21,7 +21,7 @@ r""":math:`R^2/\lambda` above which the factor has too few digits for a certific
 
 
 class State(NamedTuple):
-    """The state: L (d, d) lower triangular, :math:`A = L L'`; b (d,); spent (1,), the sum of the certificate."""
+    """The state: L (d, d) lower triangular, :math:`A = L L'`; b (d,); spent (1,), the sum in `certificate`."""
 
     L: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -45,7 +45,8 @@ class AIOLIDirect(Forecaster):
 
     Guarantee: Theorem 4 for the number of steps that `aioli_steps` returns (steps = "theory"), and a corrected Theorem
     7 (`aioli_inexact`) for other numbers. The running certificate holds for any margin. It is :math:`\lambda B^2` plus
-    the sum over rounds of the loss minus the increase of the minimum of the surrogates' sum.
+    the forecaster's total loss, minus what the updates have added to the minimum over :math:`\theta` of the regularized
+    sum of the surrogate losses.
 
     Cost: :math:`d^2` multiplications per forecast and :math:`4 d^2` per update, in Python. Memory: :math:`d^2` numbers.
 

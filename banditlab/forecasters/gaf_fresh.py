@@ -103,7 +103,8 @@ class GAFFresh(Forecaster):
         m = gaf_samples(float(n), PROBABILITY)
         if 8.0 * m * self.problem.n_classes > MOST * GIB:
             raise IncompatibleError(
-                f"{self.id}: samples = 'theory' is n^3 ln(n/delta) = {m:.3g} at n = {n:,}, above {MOST:g} GiB: give a number"
+                f"{self.id}: samples = 'theory' is n^3 ln(n/delta) = {m:.3g} at n = {n:,}, which takes "
+                f"more than {MOST:g} GiB; give a number"
             )
         return int(m)
 

@@ -80,10 +80,10 @@ from banditlab.numerics.row_products import add_product, clear, times
 
 
 class SketchedInverses(NamedTuple):
-    """The models: B (M, S), packed, of size mp; p (M,); H (M, D) and E (M, mp), whose rows determine :math:`h_i`.
+    """The models: B (M, S), the packed matrices :math:`B_i`; p (M,); H (M, D) and E (M, mp).
 
-    `places` (mp,) has the positions of the diagonal in a packed B. Work arrays: u (mp,), :math:`B_i a`; `square` and
-    `turned` (mp, mp).
+    :math:`h_i` is :math:`H_i + Q'E_i`. D and mp are d and m, padded. `places` (mp,) has the positions of the diagonal
+    in a packed B. Work arrays: u (mp,), :math:`B_i a`; `square` and `turned` (mp, mp).
     """
 
     B: Floats

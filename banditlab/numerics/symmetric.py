@@ -81,7 +81,7 @@ def symmetric_matvec_on(P, x, index, n, out):
 
 @inline
 def _add_rows(P, x, index, start, stop, first, out):
-    """Add the rows `index[start:stop]` of P, from column `first`, times their x to `out` (d - first,)."""
+    """Add the sum over i in `index[start:stop]` of x[i] P[i, first:] to `out` (d - first,)."""
     # Four of the listed rows per pass, then the rest one by one.
     whole = start + (stop - start) // 4 * 4
     for s in range(start, whole, 4):

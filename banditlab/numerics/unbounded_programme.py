@@ -1,14 +1,15 @@
 r"""The programme of `frobenius_programme` without a ball: the minimiser W is updated directly.
 
-Here :math:`\nu = \nu_0 = 0`. After the update :math:`(w/2) (x'W_i)^2 + s x'W_i`, with the updated :math:`N_k` and M,
+Here :math:`\nu = \nu_0 = 0`. After :math:`(w/2) (x'W_i)^2 + s x'W_i` is added to the objective, with the updated
+:math:`N_k` and M,
 
 .. math::
 
     W_k \leftarrow W_k - (s + w x'W_i) ([k = i] N_i x - N_k v), \qquad v = M N_i x, \tag{1}
 
-which is one application of G to the update's gradient. :math:`N_i x` and v are known from the updates of the inverses,
-so one pass over the :math:`N_k` remains. Rounding errors accumulate in W until the next check of the inverses. In that
-round and in the next one, the programme is solved from the start.
+which is one application of G to the gradient of the added term. :math:`N_i x` and v are known from the updates of the
+inverses, so one pass over the :math:`N_k` remains. Rounding errors accumulate in W until the next check of the
+inverses. In that round and in the next one, the programme is solved from the start.
 """
 
 from __future__ import annotations

@@ -179,7 +179,10 @@ def _other_folds(X: Floats, labels: Labels, n_labels: int, folds: Labels, model:
 
 
 def _fitted(model: Callable[[], Any], X: Floats, labels: Labels, n_labels: int) -> Callable[[Floats], Floats]:
-    """Return a function that predicts the labels' probabilities at any rows; none is 0, because one uniform row is mixed in."""
+    """Return a function that predicts the labels' probabilities at any rows.
+
+    No probability is 0: the uniform distribution is mixed in with weight 1 / (n + 1).
+    """
     n, found = len(X), np.unique(labels)
     mine = model().fit(X, labels) if len(found) > 1 else None
 

@@ -229,10 +229,10 @@ def with_holdback(parts: Parts, share: float, other: Parts | None) -> Parts:
 
 
 def refuse_strangers(parts: Parts, other: Parts, what: str) -> None:
-    """Raise a UsageError if the other policy's columns, recipe or classes differ."""
+    """Raise a UsageError if the other policy's columns, their encoding, or its classes differ."""
     classes = other.core.classes
     if parts.encoder.to_bytes() != other.encoder.to_bytes() or parts.core.classes[: len(classes)] != classes:
-        raise UsageError(f"{what}: it must have the columns, recipe and classes of the policy")
+        raise UsageError(f"{what}: it must have the columns, encoding and classes of the policy")
 
 
 def _record(i: int, waiting: Waiting, arrays: dict[str, np.ndarray], d: int) -> Record:

@@ -98,7 +98,7 @@ class Core:
         return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes for a copy, which calls the kernels on its own state."""
+        """Return the attributes for a copy, without `_direct`, which is bound to this object's state."""
         return vars(self) | {"_direct": None}
 
     # ------------------------------------------------------------------------------------------------------------ classes
@@ -136,7 +136,7 @@ class Core:
         ours = type(agent).__module__.startswith("banditlab.")
         if agent.id in CHOSEN_IN_PAYLOAD or (size != 0 and not ours):
             raise UsageError(
-                f"{what}: {agent.id} stores numbers of the class it chose until feedback arrives, so another class "
+                f"{what}: {agent.id} stores numbers about the class it chose until feedback arrives, so another class "
                 "cannot replace it; train with another agent, for instance stackcb"
             )
 
@@ -325,7 +325,7 @@ class Core:
 
 
 def _payload(agent: Agent, payload: Any) -> NDArray[np.float64] | None:
-    """Return the payload as an array for the log; raise a PlayerError for another payload of a plug-in."""
+    """Return the payload for the log; raise a PlayerError if it is neither None nor a numeric array (n,)."""
     if payload is None or (isinstance(payload, np.ndarray) and payload.dtype == np.float64 and payload.ndim == 1):
         return payload
     raise PlayerError(f"{agent.id}: a logged payload must be an array of numbers (n,), got a {type(payload).__name__}")

@@ -57,7 +57,7 @@ STOP = 9.0
 
 
 class Answer(JSONResponse):
-    """A response with JSON in ASCII, because an error may repeat half of a surrogate pair, which UTF-8 cannot encode."""
+    """A response with JSON in ASCII, because an error may quote half of a surrogate pair, which UTF-8 cannot encode."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
@@ -213,7 +213,7 @@ class Server:
                 if self.hosts and host_of(request.headers.get("host", "")) not in self.hosts:
                     raise Refused(421, f"the header Host must name one of {', '.join(self.hosts)}")
                 if self.token and not open_to_all and not bears(request, self.token):
-                    raise Refused(401, "send the token as Authorization: Bearer TOKEN")
+                    raise Refused(401, "send the token in the header Authorization: Bearer TOKEN")
                 found = await handle(request)
                 response = found if isinstance(found, Response) else Answer(found)
             except Refused as refused:
@@ -362,7 +362,7 @@ def known(asked: dict[str, Any], *names: str) -> None:
 def pair(one: Any) -> tuple[str, Any]:
     """Return the decision id and the bit of one feedback."""
     if not isinstance(one, dict) or set(one) != {"id", "correct"}:
-        raise Refused(400, 'an answer must be an object with "id" and "correct"')
+        raise Refused(400, 'feedback must be an object with "id" and "correct"')
     if not isinstance(one["id"], str):
         raise Refused(400, 'an "id" must be a string')
     return one["id"], one["correct"]
@@ -406,7 +406,7 @@ def host_of(header: str) -> str:
 def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: str = "") -> None:
     """Serve a policy until SIGTERM or SIGINT, then respond to pending requests and close the policy.
 
-    If this takes longer than `STOP` seconds, because the log does not respond, the process ends with exit code 1.
+    If this takes longer than `STOP` seconds, because a write to the log hangs, the process ends with exit code 1.
     Acknowledged requests are in the log.
 
     Raises
@@ -420,7 +420,7 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
             "token (--token-file)"
         )
     if token and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
-        raise UsageError(f"a token must have {LEAST_TOKEN} printable characters of ASCII or more")
+        raise UsageError(f"a token must have at least {LEAST_TOKEN} printable characters, all ASCII")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol TCP given, asyncio sends at once; otherwise a response waits 40 ms for the client's ACK of its
     # head.

@@ -54,7 +54,7 @@ class Files:
         Raises
         ------
         UsageError
-            The file cannot be read, possibly only at the moment.
+            The file cannot be read, perhaps only temporarily.
         """
         data = bytes_of(self.folder / name)
         if data is None or listing(name, data) in self.lines:

@@ -34,14 +34,14 @@ How many more mistakes does a forecaster make if it observes the label in only a
 many more does an agent make if it observes the label only for accepted items?
 """
 DATA = r"""The agent is `label-efficient` around `folklore`, with `query_rate` $= \epsilon$ and half-log decoding.
-The labels come from a logistic model (K = 3, d = 10, rows of norm B = 5). The table shows means and
-standard errors over seeds. Contexts, labels and random draws change with the seed, and all rates use the same
-streams. `guaranteed` is half of the model's loss in bits plus the bound,
-$\mathrm{Reg}(\epsilon T)/\epsilon$ in that unit. A value above T is vacuous.
+The labels come from a logistic model (K = 3, d = 10, a weight vector of norm B = 5 per class). The table shows means
+and standard errors over seeds. Contexts, labels and random draws change with the seed, and all rates use the same
+streams. `guaranteed` is half of the sum of the model's loss and the bound $\mathrm{Reg}(\epsilon T)/\epsilon$,
+both in bits. A value above T is vacuous.
 """
-TASTING = r"""There are two classes, d = 10, and rows of norm 5. A third of the items are good, and labels are drawn
-from a logistic model. The table shows the expected mistakes minus those of the best action in each
-round. A rejected item gives no feedback, except in the rows with all bits. `guaranteed` is
+TASTING = r"""Labels are drawn from a logistic model with two classes, d = 10 and a weight vector of norm 5 per class.
+A third of the items are good. The table shows the expected mistakes minus those of the best action in each
+round. A rejected item gives no feedback, except where the column `bits` says "all". `guaranteed` is
 $T/\gamma + \gamma\, \mathrm{Reg}(T)/2$. With the sharpness $\gamma$ of the theorem the agent accepts more items than
 was necessary here. `linucb` never observes that a rejection was wrong, and rejects all items.
 """

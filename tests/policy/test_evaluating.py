@@ -191,7 +191,7 @@ def test_a_policys_own_log_and_another_policy_of_its_table(tmp_path: Path) -> No
         evaluate_log(tmp_path / "e.db", reward="y")
     other = write_table(tmp_path / "other.csv", 50)
     Policy.train(other, "offer", agent="uniform").save(tmp_path / "other.policy")
-    with pytest.raises(UsageError, match="must have the columns, recipe and classes of the policy"):
+    with pytest.raises(UsageError, match="must have the columns, encoding and classes of the policy"):
         evaluate_log(tmp_path / "e.db", str(tmp_path / "other.policy"))
 
 

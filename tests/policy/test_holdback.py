@@ -143,10 +143,10 @@ def test_what_cannot_be_held_back_is_refused(policy_file: Path, old_file: Path, 
         Policy.load(policy_file, holdback_policy=old_file)
     other = write_table(tmp_path / "other.csv", 50)
     Policy.train(other, "offer", agent="uniform").save(tmp_path / "other.policy")
-    with pytest.raises(UsageError, match="must have the columns, recipe and classes"):
+    with pytest.raises(UsageError, match="must have the columns, encoding and classes"):
         Policy.load(policy_file, holdback=0.1, holdback_policy=tmp_path / "other.policy")
     Policy.train(table, "offer", agent="newtron", settings={"gamma": 0.1}).save(tmp_path / "newtron.policy")
-    with pytest.raises(UsageError, match="holdback: newtron stores numbers of the class it chose"):
+    with pytest.raises(UsageError, match="holdback: newtron stores numbers about the class it chose"):
         Policy.load(tmp_path / "newtron.policy", holdback=0.1)
     policy = Policy.load(policy_file, holdback=0.1, holdback_policy=tmp_path / "newtron.policy")
     head, arrays = saved.unpacked(packed(policy._parts()), Head)

@@ -61,7 +61,7 @@ def test_the_command_writes_it_and_says_what_it_is_worth(uniform_log: Path, tmp_
     for odd, said in (
         (["--label", "offer"], "without --label and --best-of"),
         (["--scaling", "none"], "the columns are those of the log's policy; leave out scaling"),
-        (["--agent", "newtron", "--set", "gamma=0.1"], "--from-log: newtron stores numbers of the class it chose"),
+        (["--agent", "newtron", "--set", "gamma=0.1"], "--from-log: newtron stores numbers about the class it chose"),
         (["--agent", "nobody"], "no agent is called 'nobody'"),
     ):
         done = CliRunner().invoke(app, ["train", "--from-log", str(uniform_log), "-o", str(out), *odd])
@@ -211,7 +211,7 @@ def test_the_command_takes_the_columns_of_a_table_and_its_recipe(tmp_path: Path)
         ([*named, "--drop-column", "nobody"], "nobody"),
         ([*named, "--agent", "nobody"], "no agent is called 'nobody'"),
         ([*named, "--floor", "0.5"], "floor must be at most 1/3"),
-        ([*named, "--agent", "newtron", "--set", "gamma=0.1"], "newtron stores numbers of the class it chose"),
+        ([*named, "--agent", "newtron", "--set", "gamma=0.1"], "newtron stores numbers about the class it chose"),
     ):
         done = CliRunner().invoke(app, [*words, *odd])
         assert done.exit_code != 0

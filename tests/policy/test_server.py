@@ -305,7 +305,7 @@ def test_bodies_and_batches_up_to_their_limits(
         assert client.post("/decide", content=b"x" * 400, headers=kind).status_code == 400
         assert client.post("/decide", content="[]", headers=kind).json() == {"error": "the body must be a JSON object"}
         told = client.post("/feedback", json={"feedback": [{"id": "x", "correct": True, "more": 1}]})
-        assert (told.status_code, told.json()["error"]) == (400, 'an answer must be an object with "id" and "correct"')
+        assert (told.status_code, told.json()["error"]) == (400, 'feedback must be an object with "id" and "correct"')
 
 
 def test_the_page_is_open_to_all_and_a_token_s_kind_is_written_in_any_way(policy: Policy) -> None:

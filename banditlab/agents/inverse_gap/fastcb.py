@@ -14,8 +14,8 @@ from banditlab.numerics.jit import njit
 def excess(z_best, z):
     r"""Return :math:`(L - L_{\text{best}}) / L_{\text{best}}` with :math:`L = \mathrm{sigmoid}(-z)`.
 
-    It is computed as :math:`\mathrm{sigmoid}(z)\, \mathrm{expm1}(z_{\text{best}} - z)`, because both L may underflow to
-    0.
+    It is computed as :math:`\mathrm{sigmoid}(z)\, \mathrm{expm1}(z_{\text{best}} - z)`, because L and
+    :math:`L_{\text{best}}` may both underflow to 0.
     """
     gap = z_best - z
     if z >= 0.0 or gap < 1.0:

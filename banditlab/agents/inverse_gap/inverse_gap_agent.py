@@ -1,7 +1,7 @@
 r"""Inverse-gap weighting over a per-class probabilistic oracle: the common part of `fastcb` and `squarecb`.
 
 The oracle and the weighting are independent choices. Each pair has its own kernels, which are compiled on first use.
-Only the model of the played class is updated, by hits and by misses.
+Only the model of the played class is updated, whether the class was right (a hit) or wrong (a miss).
 
 Two oracles may compete (a "duel"). During the duel, actions are drawn from the mean of the two distributions, and both
 oracles are updated. In a round where their best classes differ, a hit is a point for the oracle whose best class was
@@ -93,8 +93,9 @@ def sharpness(schedule, rounds):
 
 
 def act(state, x, u, p, payload):
-    """Draw an action by the weighting of the margins. `payload` stores the K margins of the first oracle, then those of
-    the second.
+    """Draw an action by inverse-gap weighting of the oracles' margins.
+
+    `payload` stores the K margins of the first oracle, then those of the second.
     """
     x_own, K, winner = context_kernel(state, x), p.shape[0], state.winner[0]
     g = sharpness(state.schedule, state.rounds)
@@ -129,8 +130,9 @@ def score(points, winner, first, second, action):
 
 
 def learn(state, x, action, p, payload, correct):
-    """Update the chosen class's model with the outcome, at the margin of the decision. While two oracles compete,
-    update both.
+    """Update the chosen class's model with the outcome, using the margin of the decision (stored in `payload`).
+
+    While two oracles compete, both are updated.
     """
     x_own, K, winner, y = begin_kernel(state, x), state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
     if winner != 1:
@@ -196,9 +198,9 @@ class InverseGapAgent(KernelAgent):
     `second_order` selects the form in which "aioli" stores :math:`A_i`. "diagonal" stores its diagonal. "sketch" stores
     frequent directions Q (m, d) of the contexts of all updates, one sketch for all classes and both sets, and
     :math:`P_i = Q'B_i Q + p_i (I - Q'Q)` with :math:`B_i \in \mathbb{R}^{m \times m}`. An update changes :math:`B_i` as
-    it would change the block in Q of a full :math:`P_i`. It adds to :math:`1/p_i` the mean of the update of :math:`A_i`
-    outside Q (`numerics.sketched_inverses`). While contexts span at most m directions, the result is that of "full" up
-    to rounding. In both forms :math:`h_i` has all d entries.
+    it would change the block :math:`Q P_i Q'` of a full :math:`P_i`. The part of :math:`x x'` orthogonal to the rows of
+    Q adds its mean eigenvalue to :math:`1/p_i` (`numerics.sketched_inverses`). While contexts span at most m
+    directions, the result is that of "full" up to rounding. In both forms :math:`h_i` has all d entries.
 
     Cost of "aioli": a round takes K quadratic forms of size d (:math:`K d^2 / 2` multiplications, fewer for contexts
     with zeros), K scalar roots and one rank-one update. A round takes twice as long while a duel is open (on Digits the
@@ -228,8 +230,8 @@ class InverseGapAgent(KernelAgent):
     regularization
         :math:`\lambda` of the models, :math:`A_0 = \lambda I`. "auto" is :math:`0.003 R^2`. For "aioli".
     curvature
-        c, the factor of what an outcome adds to A. "simple" is :math:`1 / (2 (1 + B R))`, AIOLI's own; "tight" is
-        :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = B R`; or a number. For "aioli" and "b-grid".
+        c, the factor of the term that an update adds to A. "simple" is :math:`1 / (2 (1 + B R))`, AIOLI's own; "tight"
+        is :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = B R`; or a number. For "aioli" and "b-grid".
     virtual_weight
         w, the weight of the virtual labels; 1 in AIOLI's paper. For "aioli" and "b-grid".
     challenger

@@ -22,7 +22,7 @@ SEEDS = (0, 2**64 - 1)
 
 
 class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
-    """A policy of `contextualbandits.online` with a model of the bit per class, updated by its `partial_fit`.
+    """A policy of `contextualbandits.online` with one model per class that predicts the bit; `partial_fit` updates it.
 
     The policy decides one context at a time and is updated with `batch` rounds at a time. It draws from a generator of
     its own, which is seeded from the agent's generator. Until the first batch is full it has no model and plays a
@@ -151,7 +151,7 @@ class LinearAgent(ContextualBanditsAgent):
 
 
 class ContextualBanditsLinUCB(LinearAgent):
-    r"""contextualbandits' `online.LinUCB`: a ridge regression of the bit per class with upper confidence bounds.
+    r"""contextualbandits' `online.LinUCB`: a ridge regression per class predicts the bit, with upper confidence bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
@@ -207,7 +207,7 @@ class ContextualBanditsLinUCB(LinearAgent):
 
 
 class ContextualBanditsLinTS(LinearAgent):
-    r"""contextualbandits' `online.LinTS`: Thompson sampling with a ridge regression of the bit per class.
+    r"""contextualbandits' `online.LinTS`: Thompson sampling with one ridge regression per class that predicts the bit.
 
     Problem: bandit multiclass; the reward is the bit.
 
@@ -282,7 +282,7 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
     Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K d)` per round; 2 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, nearly all of it for
-    scikit-learn's checks in K predictions and a step. Memory: :math:`K (d + 1)` numbers.
+    scikit-learn's input checks in K predictions and one `partial_fit`. Memory: :math:`K (d + 1)` numbers.
 
     Parameters
     ----------

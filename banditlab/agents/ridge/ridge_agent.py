@@ -1,4 +1,4 @@
-r"""One ridge regression of the bit per class, the common part of `linucb`, `lints` and `confidit`.
+r"""One ridge regression per class that predicts the bit: the common part of `linucb`, `lints` and `confidit`.
 
 A regression is stored as :math:`P_k = A_k^{-1}` and :math:`w_k`. Over the rounds in which k was played,
 :math:`A_k = \text{regularization}\, I + \sum x x'`, and the Sherman-Morrison formula updates :math:`P_k`. An update
@@ -12,7 +12,8 @@ in closed form:
     \text{regression:} \quad w &\leftarrow (A + x x')^{-1} (A \tilde{w} + \text{target}\, x)
     = \tilde{w} + ((\text{target} - c)/(1 + q)) v
 
-Without limits :math:`w = A^{-1} b` with :math:`b = \sum \text{target}\, x`.
+`linucb` and `lints` do not project (low and high are infinite). Then :math:`w = A^{-1} b` with
+:math:`b = \sum \text{target}\, x`.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class RidgeAgent(KernelAgent):
-    """Base class of the three agents; large regressions are prefetched for blocks of rounds."""
+    """Base class of the three agents; with large matrices, the rounds of a block are prepared together (prefetched)."""
 
     learn_kernel = learn_kernel
 

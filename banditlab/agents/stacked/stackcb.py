@@ -96,9 +96,11 @@ class Memory(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    r"""Work arrays: m, q, z (N M, padded), the models expert by expert, with N experts; :math:`\zeta` (K,); margins; views.
+    r"""Work arrays for one context.
 
-    margins has the features of a class for the stacks, (N,) or with a third stack (2 N + 1,).
+    m, q and z (N M, padded) have one entry per model: the M models of the first of N experts, then those of the next.
+    :math:`\zeta` (K,) are the logits of the classes. views has the views of the context. margins are the inputs of the
+    stacks for one class: N margins, then N + 1 more for the third stack if there is one.
     """
 
     m: NDArray[np.float64]
@@ -110,13 +112,15 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    r"""The state: `linear`, `fourier` and `trees` (None with diagonals), the experts, with M models each; start (E, M),
-    :math:`1/\lambda` of each linear and Fourier model; W, the Fourier frequencies; and the arrays below.
+    r"""The state: the experts `linear`, `fourier` and `trees` (None if matrices are diagonal), with M models each.
 
-    M is K, or 1 if one model serves two classes: it is then class 0's model, and class 1's margin is its negative. counts
-    (5,) has the updates since the last change, the next index in the memory, the rounds since G was 0, the rebuilds, and
-    the changes. G (1,) is the detector's statistic. settings (2,) has :math:`g_n / n^{1/4}` and the G at which a change is
-    detected. hits (1,) is the recent share of hits. cold (1,) says whether `stacked.cold_start` applies.
+    start (E, M) has :math:`1/\lambda` of each linear and Fourier model, and W the Fourier frequencies.
+
+    M is K, or 1 if one model serves two classes: it is then class 0's model, and class 1's margin is its negative.
+    counts (5,) has the updates since the last change, the next index in the memory, the rounds since G was 0, and the
+    numbers of rebuilds and of changes. G (1,) is the change detector's statistic. settings (2,) has
+    :math:`g_n / n^{1/4}` and the threshold above which G is recomputed (`is_contradicted`). hits (1,) is the recent
+    share of hits. cold (1,) says whether `stacked.cold_start` applies.
     """
 
     linear: Inverses | DiagonalInverses
@@ -195,7 +199,10 @@ def act_kernel(state, x, u, p, payload):
 
 @njit
 def read_experts(state, x, views):
-    """Write the views of x, m and q of every model with matrices, and all z; Fourier experts use the first one's q."""
+    """Write into `scratch` the margins z of all models, and m and q of the linear and Fourier ones.
+
+    The views of x are written into `views`. All Fourier experts use the q of the first.
+    """
     scratch, fourier, (E, M), lifted = state.scratch, state.fourier, state.start.shape, lift(state)
     first, middle = n_linear(state), middle_of(state)
     write_views(state.scale, state.W, fourier.H.shape[2], x, views)
@@ -221,7 +228,7 @@ def read_experts(state, x, views):
 
 @inline
 def write_margins(state, action, out):
-    """Write what the stacks read of an action, with the layout of `Scratch.margins`, after `read_experts`."""
+    """Write the stacks' inputs for an action into `out`, with the layout of `Scratch.margins`, after `read_experts`."""
     N, M, z = n_experts(state), state.start.shape[1], state.scratch.z
     for e in range(N):
         out[e] = z[e * M + (0 if shares_a_model(state) else action)]
@@ -283,7 +290,8 @@ def learn_kernel(state, x, action, p, payload, correct):
 def update_models(state, views, z, action, correct, fresh):
     """Update all experts and the stacks with the outcome; return the predicted probability p.
 
-    z, with the layout of `Scratch.margins`, is given, or is written if fresh.
+    z has the layout of `Scratch.margins`. If fresh, the experts' margins are computed here and written into z;
+    otherwise z must contain those of this context.
     """
     k, right, first, lifted, shared_q = action, correct, n_linear(state), lift(state), -1.0
     if shares_a_model(state):
@@ -398,8 +406,8 @@ class StackCB(KernelAgent):
 
     Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`, and at 1,024 and 2,048 if the columns' means
     have drifted. Each time, all models are reset and the stored rounds are replayed. With :math:`d \ge 4 K` the first d
-    rounds differ (`stacked.cold_start`). With `changes` the models are reset when hits contradict their predicted
-    probabilities (`stacked.change`), and replay the rounds since.
+    rounds differ (`stacked.cold_start`). With `changes` a test detects that hits are much rarer than predicted
+    (`stacked.change`). The models are then reset, and the rounds since the test statistic was last 0 are replayed.
 
     Guarantee: none on regret; `bound` is None. On every stream every class is played infinitely often, because
     :math:`p_k \ge 1/(K (n_t + 100))` with :math:`n_t \le t`, whose sum diverges (Lévy's extension of the second

@@ -2,8 +2,8 @@ r"""GAF (Jézéquel, Gaillard and Rudi, NeurIPS 2021) for the multiclass logisti
 
 The regret of any forecasts :math:`p_t` computed from GAF's state is at most :math:`\lambda \|W\|^2` plus the sum of
 :math:`-\ln p_{t,y} - \mathrm{loss}(z_t) - (1/2)(s - e_y)' \tilde{A} (s - e_y)`. Here :math:`z_t` and
-:math:`s = \mathrm{softmax}(z_t)` belong to the implicit step. The certificate is this sum, and the functions here bound
-it.
+:math:`s = \mathrm{softmax}(z_t)` are the logits and probabilities at the implicit step's solution. The certificate is
+this total, and the functions here bound it.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def _stream(probe: PlayerProbe) -> tuple[Any, Any]:
 
 
 def decisions(probe: PlayerProbe) -> None:
-    """act returns a Decision: an action in 0 ... K-1, and probabilities that sum to 1, where that of the action is
-    above 0.
+    """act returns a Decision: an action in 0 ... K-1, and probabilities that sum to 1 and are above 0 for the
+    action.
     """
     problem = replace(probe.problem, horizon=ENDURANCE)
     X, y = planted_stream(problem, ENDURANCE)
@@ -125,7 +125,7 @@ def true_probabilities(probe: PlayerProbe) -> None:
 
 
 def decisions_are_kept(probe: PlayerProbe) -> None:
-    """Later rounds do not change a decision, because feedback may be late."""
+    """Later rounds do not change a returned decision, because its feedback may be late."""
     agent = probe.make()
     X, y = _stream(probe)
     kept = []
@@ -262,7 +262,7 @@ def told_the_label(probe: PlayerProbe) -> None:
     if len(names) != 3:
         fail(f"learn takes ({', '.join(names)}): it must take exactly (context, decision, label)")
     if not hasattr(agent, "play_block"):
-        raise CheckExcluded("no compiled path: the loop passes the label after the action")
+        raise CheckExcluded("no compiled path: the round-by-round loop passes the label only after the action")
     X, y, K = probe.contexts[:ROUNDS], probe.labels[:ROUNDS], probe.problem.n_classes
     actions = _played(agent, X, y).action
     for t in range(0, ROUNDS, 7):

@@ -73,7 +73,7 @@ def _fixed(settings: dict[str, Any], faults: list[FaultError]) -> dict[str, Any]
 
 
 def command(data: str, settings: dict[str, Any], against: Compared | None = None, verb: str = "compare") -> str:
-    """Return the command with these settings; with `against`, it has only the settings that differ from that comparison."""
+    """Return the command with these settings; if `against` is given, only with those that differ from it."""
     parts, known = ["banditlab", verb, data], {} if against is None else against.settings
     parts += ["--best-of", str(against.folder)] if against is not None else []
     rest = {name: value for name, value in settings.items() if name not in known or value != known[name]}

@@ -66,7 +66,7 @@ def residual(z, g, At, s, a, r):
 def core_factor(At, s, a, scale, q, L):
     r"""Write :math:`q = \sqrt{s}` and the Cholesky factor L (K, K) of :math:`I + \text{scale}\, Y'\tilde{A} Y`.
 
-    a is :math:`\tilde{A} s`. `L[i, i]` is the inverse of the factor's diagonal entry.
+    a is :math:`\tilde{A} s`. On return the diagonal entries of L are the inverses of the factor's.
     """
     K = s.shape[0]
     mean = 0.0

@@ -30,8 +30,8 @@ class RiverLinUCB(PeerAgent):
     seeded from the agent's generator, breaks ties, so probabilities are one-hot given that draw.
 
     river 0.26.1 begins with :math:`I/\alpha` as both the precision and its inverse. At :math:`\alpha` other than 1 the
-    two disagree. Decisions use the inverse, so :math:`S_k` then has :math:`\alpha I` in place of :math:`I/\alpha`. The adapter does not offer the argument `burn_in`, because river
-    assigns it to another parameter by mistake.
+    two disagree. Decisions use the inverse, so :math:`S_k` then has :math:`\alpha I` in place of :math:`I/\alpha`. The
+    adapter does not offer the argument `burn_in`, because river assigns it to another parameter by mistake.
 
     Guarantee: none; `bound` returns None.
 

@@ -27,7 +27,7 @@ class Curve:
 
     `bound` is a theorem's mistake bound, at most the number of rounds, or empty if no theorem bounds the mistakes in
     excess of a loss in nats. `vacuous` says whether the bound is vacuous at the last round. `bound_in_bits` says
-    whether a theorem's bound is left out because it compares with the loss in a larger number, such as bits.
+    whether a theorem's bound is left out because it is in excess of the loss in bits, a larger number.
     """
 
     label: str
@@ -142,8 +142,8 @@ def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high:
 def _bound(group: dict[str, Any], rounds: Floats) -> tuple[Floats, bool, bool]:
     """Return `bound`, `vacuous` and `bound_in_bits` of a `Curve` from the columns of its rows.
 
-    A bound on the mistakes in excess of the comparator's loss in nats is shown. A bound in excess of a smaller number
-    ("0.5 bits" are fewer nats) implies it, a bound in excess of a larger number (bits) need not.
+    Curves show bounds on the mistakes in excess of the comparator's loss in nats. A bound in a unit whose factor is at
+    most 1 (see `loss_unit`), such as "0.5 bits", implies such a bound. A bound in bits need not.
     """
     if "bound_shown" not in group:
         return np.empty(0), False, False

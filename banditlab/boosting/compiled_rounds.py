@@ -2,9 +2,8 @@
 
 A round runs in one kernel over compiled trees, or learner by learner if the weak learners are Python code.
 
-AdaBoost.OLM and AdaBoost.OLM++ differ only in how votes and costs are computed, in five kernels called the rule
-(`Steps`). The loops of this module
-work with any rule and any weak learner.
+AdaBoost.OLM and AdaBoost.OLM++ differ in how votes and costs are computed, in five kernels called the rule (`Steps`).
+The loops of this module work with any rule and any weak learner.
 
 A learner's prediction determines the costs of the next learner, so a round is a chain of N steps. Each step also stores
 what the update needs, for every possible label.

@@ -111,10 +111,10 @@ def simulated_excess(n_classes: int, true_edge: float, edge: float, delta: float
 def least_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
     r"""Return :math:`P(Y < 0) + P(Y = 0)/2`, a lower bound on the error rate of any booster with the learners of Theorem 4.
 
-    Y is the lead of the label over another class after N votes from :math:`u_{2 \gamma}`. Labels are uniform.
-    Even a booster that is given the label and one other class in random order can do no better than choose the one with
-    more votes. The paper bounds :math:`P(Y < 0)` by :math:`\Omega(e^{-4 N k^2 \gamma^2})`. For more than `FAR` learners
-    the result is 0, which is a vacuous bound.
+    Y is the lead of the label over another class after N votes from :math:`u_{2 \gamma}`. Labels are uniform. Even a
+    booster that is given the label and one other class in random order can do no better than choose the one with more
+    votes. The paper has the lower bound :math:`\Omega(e^{-4 N k^2 \gamma^2})` on :math:`P(Y < 0)`. For more than `FAR`
+    learners the result is 0, which is a vacuous bound.
     """
     if n_learners > FAR:
         return 0.0

@@ -183,8 +183,9 @@ class Sweep:
         return sum(seconds_of_comparators(run, self.balls) * n for run, n in some)
 
     def _streams_to_compare(self, plan: Plan, store: Store, missing: set[str]) -> list[Run]:
-        """Return one run of each stream whose comparators are missing, except missing runs of adaptive environments,
-        which compute their own.
+        """Return one run of each stream whose comparators are missing.
+
+        Missing runs of adaptive environments are left out, because they compute their own comparators.
         """
         if not self.balls:
             return []

@@ -189,8 +189,8 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
 def _file_digest(kernel: Any) -> str:
     """Return a hash of the file that defines a kernel, or "" for this package's kernels, which `source_digest` covers.
 
-    For the file of a lab or a plug-in it is the hash of the file as it was when loaded, because the file may have been
-    edited since. The name of a kernel made by `bind` already contains the hashes of its files.
+    For a lab's file it is the hash of the file as it was when loaded, because the file may have been edited since. The
+    name of a kernel made by `bind` already contains the hashes of its files.
     """
     function = inspect.unwrap(getattr(kernel, "py_func", kernel))  # an intrinsic wraps its function
     if "@" in function.__qualname__:

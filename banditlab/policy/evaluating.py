@@ -114,7 +114,7 @@ def source_of(address: str, policy: str, others: Sequence[str] | None, columns: 
 
 
 def _first_bytes(address: str) -> bytes:
-    """Return the first bytes of a log's file; a database at a URL counts as a SQLite file, because it is an event log."""
+    """Return the first bytes of a log's file; a database at a URL counts as a SQLite file (an event log)."""
     if "://" in address:
         return SQLITE
     try:

@@ -1,6 +1,7 @@
 """Compiled kernels for the rounds of boosters that combine experts.
 
-A round runs in one kernel over compiled trees, or learner by learner if the weak learners are Python code.
+A round runs in one kernel over compiled trees or the learners' estimates. If a learner overrides the choice of a class,
+the learners predict one by one in Python.
 
 AdaBoost.OLM and AdaBoost.OLM++ differ in how votes and costs are computed, in five kernels called the rule (`Steps`).
 The loops of this module work with any rule and any weak learner.

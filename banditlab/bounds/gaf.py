@@ -212,8 +212,7 @@ def vovk_azoury_warmuth(
 
     B is the bound of :math:`\|\theta\|`. The argument: surrogates equal the losses, so a round adds
     :math:`(\text{prediction} - y)^2 - (m - y)^2/(1 + q)` to the bound, where m is the ridge prediction,
-    :math:`\text{prediction} = m/(1 + q)` and
-    :math:`q = x'A_{t-1}^{-1}x`. This is
+    :math:`\text{prediction} = m/(1 + q)` and :math:`q = x'A_{t-1}^{-1}x`. This is
     :math:`(q/(1 + q)) (y^2 - \text{prediction}^2 (1 + q)) \le Y^2 \ln(1 + q)`, and the logarithms add up to
     :math:`\ln \det(A_n/\lambda)`.
     """

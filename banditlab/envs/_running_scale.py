@@ -1,6 +1,6 @@
 """Scaling for rows in a fixed order: no context depends on a later row.
 
-Columns, roles, categories, and which columns have gaps are known in advance.
+Only the columns, their roles and categories, and which columns have gaps are taken from the whole table.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def _play_with_delay(agent: Any, X: Any, y: Any, K: int) -> None:
 
 
 def only_the_bit(probe: PlayerProbe) -> None:
-    """The agent observes only whether it was right: other labels for which wrong actions stay wrong change no action."""
+    """The agent observes only whether it was right: labels for which wrong actions stay wrong change no action."""
     agent = probe.make()
     names = [p.name for p in inspect.signature(type(agent).learn).parameters.values()][1:]
     if len(names) != 3:

@@ -39,7 +39,7 @@ class FaultyTableError(UsageError):
     Attributes
     ----------
     faults
-        One line each.
+        The faults, one line of text each.
     command
         The corrected `banditlab compare ...` command; "" if a fault has no option that corrects it.
     loss
@@ -88,9 +88,9 @@ MOST_LISTED = 20
 
 
 def nearest(name: str, known: Iterable[str], *, keep_order: bool = False) -> str:
-    """Return "; did you mean 'x'?" if a known name is close, then the list of all known names, each once.
+    """Return "; did you mean 'x'?" if a known name is similar, followed by the list of known names, each once.
 
-    A list of more than `MOST_LISTED` names is left out if there is a suggestion.
+    If there is a suggestion, a list of more than `MOST_LISTED` names is left out.
     The namespace and version of an environment are ignored: "Sparse" is close to "banditlab/Sparse-v0". The list is
     sorted, or in the given order with `keep_order`.
     """

@@ -1,7 +1,7 @@
 """Checks of settings, each of which returns the value to store, or raises a one-line UsageError.
 
 The error names the setting and what is allowed. `name` is the setting's name in the message, `value` is the given
-value, `words` are strings that are allowed instead of a number, and `size` is a limit of docs/limits.md.
+value, `words` are strings that are allowed instead of a number, and `size` is one of the limits in docs/limits.md.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def loss_unit(unit: object) -> float:
     except (KeyError, ValueError):
         x = math.nan
     if not 0.0 < x <= 1.0:
-        raise UsageError(f"a bound's unit must be 'nats', 'bits' or a part such as '0.5 bits', got {unit!r}")
+        raise UsageError(f"a bound's unit must be 'nats', 'bits' or a fraction such as '0.5 bits', got {unit!r}")
     return x / math.log(2.0)
 
 
@@ -103,7 +103,7 @@ def _real(name: str, value: object, allowed: str) -> float:
 
 
 def resolve(name: str, value: float | str, words: dict[str, float]) -> float:
-    """Return `value` if it is a number above 0, or the number for which it stands if it is one of `words`.
+    """Return `value` if it is a number above 0, or `words[value]` if it is one of the strings in `words`.
 
     Raises
     ------

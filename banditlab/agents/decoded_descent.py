@@ -104,8 +104,8 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     With `delay` :math:`= \tau` the guarantee holds if every bit arrives at most :math:`\tau` rounds late, in any order,
     for steps :math:`\eta \le 2 c/(b (K/\gamma + 2 \tau))`. The delay adds :math:`b \tau \|U\|_F^2/(2 c)` mistakes,
     whatever T. The delay may depend on the context, on the label and on whether the action is right, but not otherwise
-    on the agent's random draws. W is a sum of updates, so a late bit only delays its term of the sum. In expectation an
-    update is a gradient without importance weight.
+    on the agent's random draws. The proof uses that W is a sum of updates, of which a late bit only delays one term,
+    and that the expected update is the gradient, without an importance weight.
 
     The proof follows that of Gaptron and RDUE, whose decoding rules are available here as "thresholded" and
     "randomized". The rule half-log and the constants are new: see docs/theory/half-log.md.

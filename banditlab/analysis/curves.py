@@ -25,8 +25,9 @@ Floats = NDArray[np.float64]
 class Curve:
     """A quantity against rounds with its interval; arrays of shape (checkpoints,).
 
-    `bound` is min(bound, round), or empty if no theorem gives a number in nats. `vacuous` says whether the bound is
-    vacuous at the last round, and `bound_in_bits` whether there is a bound in another unit than that of the curve.
+    `bound` is a theorem's mistake bound, at most the number of rounds, or empty if no theorem bounds the mistakes in
+    excess of a loss in nats. `vacuous` says whether the bound is vacuous at the last round. `bound_in_bits` says
+    whether a theorem's bound is left out because it is in excess of the loss in bits, a larger number.
     """
 
     label: str
@@ -55,11 +56,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Grid:
-    """A player's settings over γ and B at the last round, with the other settings `other`.
+    """A player's mistake rates at the last round on the grid of its γ and B; `other` describes its other settings.
 
     `gammas` and `norm_bounds` are those in the spec. `mistakes` contains mean mistake rates over all repetitions of a
-    setting, and `low` and `high` their intervals; `at` contains the values of γ. These arrays have the shape (gammas,
-    `norm_bounds`), with NaN for missing runs.
+    setting, `low` and `high` the ends of their intervals, and `at` the numeric values of γ. These arrays have the shape
+    (gammas, `norm_bounds`), with NaN for missing runs.
     """
 
     label: str
@@ -93,7 +94,7 @@ def mistake_curves(arena: Arena) -> list[Curve]:
 
 @once
 def relative_panels(arena: Arena) -> list[Panel]:
-    """Return, per norm bound, relative expected mistakes against rounds, or nothing if players had different streams.
+    """Return, per norm bound, expected mistakes minus the comparator's loss; nothing if players had different streams.
 
     Players with a B are in the panel of that B only, at the best setting with this B. Players without a B, or whose B
     has no comparator, are in every panel. Curves are in nats. The lower edge of the band uses the comparator's loss,
@@ -141,7 +142,8 @@ def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high:
 def _bound(group: dict[str, Any], rounds: Floats) -> tuple[Floats, bool, bool]:
     """Return `bound`, `vacuous` and `bound_in_bits` of a `Curve` from the columns of its rows.
 
-    A bound in a unit smaller than a nat ("0.5 bits") also holds for the loss in nats; in a larger unit it may not.
+    Curves show bounds on the mistakes in excess of the comparator's loss in nats. A bound in a unit whose factor is at
+    most 1 (see `loss_unit`), such as "0.5 bits", implies such a bound. A bound in bits need not.
     """
     if "bound_shown" not in group:
         return np.empty(0), False, False
@@ -159,7 +161,7 @@ def _bound(group: dict[str, Any], rounds: Floats) -> tuple[Floats, bool, bool]:
 
 @once
 def grids(arena: Arena) -> list[Grid]:
-    """Return a grid for each player and each value of its other settings, if there are at least two γ."""
+    """Return a grid for each player and combination of its settings other than γ and B, if it has at least two γ."""
     variants = arena.final.drop_duplicates(VARIANT)
     table = settings_table(arena).set_index(VARIANT)
     cells: dict[tuple[str, str], dict[tuple[str, str], tuple[float, pd.Series]]] = {}

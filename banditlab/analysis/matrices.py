@@ -15,9 +15,7 @@ Positions = NDArray[np.intp]
 
 
 def groups_of(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...], Positions]:
-    """Return the positions of each group's rows, with groups and rows in the order of the table; `keys` are names of
-    columns.
-    """
+    """Return the row positions of each group of rows that agree in the columns `keys`, in the order of the table."""
     codes = table.groupby(list(keys), sort=False, dropna=False).ngroup().to_numpy()
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))

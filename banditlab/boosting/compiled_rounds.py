@@ -1,7 +1,10 @@
-"""Kernels for the rounds of boosters with experts, for compiled trees, for learners' estimates, and learner by learner.
+"""Compiled kernels for the rounds of boosters that combine experts.
 
-AdaBoost.OLM and AdaBoost.OLM++ differ in a rule, which consists of five kernels (`Steps`). The loops of this module
-work with any rule and any weak learner.
+A round runs in one kernel over compiled trees or the learners' estimates. If a learner overrides the choice of a class,
+the learners predict one by one in Python.
+
+AdaBoost.OLM and AdaBoost.OLM++ differ in how votes and costs are computed, in five kernels called the rule (`Steps`).
+The loops of this module work with any rule and any weak learner.
 
 A learner's prediction determines the costs of the next learner, so a round is a chain of N steps. Each step also stores
 what the update needs, for every possible label.
@@ -40,9 +43,10 @@ class Scratch(NamedTuple):
     mass (N + 1, K)         :math:`-C^i(r, r)` of every label r, at :math:`s^0, \dots, s^N`
     before, after (N, K)    :math:`C^i(r, l)` and :math:`C^{i+1}(r, l)` of every label :math:`r \ne l`,
                             l being learner i's prediction
-    costs (K, K), gain (K,) a learner's costs, and minus the expected cost of each class
+    costs (K, K), gain (K,) a learner's costs C(label, prediction), and minus the expected cost of each prediction
     estimates (N, K)        the learners' estimates
-    uniforms, weights (N,)  uniforms for ties, the learners' and then the experts'; the example's weight for each learner
+    uniforms (N,)           uniform draws that break ties, first the learners' and then the experts'
+    weights (N,)            the example's weight for each learner
     experts (N,)            Hedge's weights
     fading (NEVER,)         a constant, see `hedge`
     p (K,)                  the distribution of the action
@@ -84,8 +88,10 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    """The booster's arrays (N,): learners' edges and experts' mistakes so far, and the factors `tops` and `scales` of
-    weights.
+    """The booster's arrays (N,): sums for the learners' edges, the experts' mistakes, and constants of the weights.
+
+    A learner's edge is `got / best`. `mistakes` counts each expert's mistakes. For `tops` and `scales`, see
+    `absorb_template`.
     """
 
     got: Floats
@@ -96,7 +102,7 @@ class State(NamedTuple):
 
 
 class Block(NamedTuple):
-    """n rounds: contexts V in the form that trees read, labels y, uniforms U (n, 2); the other arrays are written."""
+    """n rounds: contexts V as the trees' `view` returns them, labels y, uniforms U (n, 2); other arrays are outputs."""
 
     V: Floats
     y: NDArray[np.int64]
@@ -172,7 +178,7 @@ def absorb_template(rule, scratch, state, y, rounds):
 
 
 def recall_template(rule, scratch, loss, zero, y):
-    """Restore the input of `absorb` that the payload does not store: the terms of label y, and the rule's votes."""
+    """Recompute what `absorb` needs and the payload lacks: `mass`, `before`, `after` and `own`, for label y."""
     rule, scratch, zero = borrow(rule), borrow(scratch), borrow(zero)
     votes, _, S = parts(scratch.payload, zero.shape[0])
     N, g = votes.shape[0], scratch.gain
@@ -191,10 +197,10 @@ def recall_template(rule, scratch, loss, zero, y):
 
 
 def ask_template(rule, scratch, done, asked, costs):
-    """Process the predictions of learners `done`, ..., `asked - 1` in the payload, and write the costs (K, K) of
-    learner `asked`.
+    """Add the votes of learners `done`, ..., `asked - 1` and write the costs (K, K) of learner `asked`.
 
-    `done = -1` starts the round at :math:`s^0`. If `asked = N`, no costs are written.
+    The predictions of these learners are in the payload. `done = -1` starts the round at :math:`s^0`. If `asked = N`,
+    no costs are written.
     """
     rule, scratch, costs = borrow(rule), borrow(scratch), borrow(costs)
     votes, _, S = parts(scratch.payload, scratch.p.shape[0])
@@ -210,10 +216,10 @@ def ask_template(rule, scratch, done, asked, costs):
 
 
 def play_template(forest, rule, scratch, state, block, rounds, cursor):
-    """Run a block of rounds after `rounds` earlier ones; the cursor is (0, NONE) at the start.
+    """Run a block of rounds; `rounds` is the number of rounds before it, and the cursor is (0, NONE) at the start.
 
     Returns DONE, FULL or WRONG. After FULL, the caller must enlarge the arrays of the cursor's tree; the next call
-    continues there. With WRONG, `scratch.p` of the cursor's round is not a distribution.
+    continues there. After WRONG, `scratch.p` of the cursor's round is not a distribution.
     """
     forest, rule, scratch, state, block = borrow(forest), borrow(rule), borrow(scratch), borrow(state), borrow(block)
     for t in range(cursor[ROUND], block.y.shape[0]):
@@ -236,14 +242,14 @@ def play_template(forest, rule, scratch, state, block, rounds, cursor):
 
 
 class Steps(NamedTuple):
-    r"""A rule's kernels, and the class of its work arrays with the input of `adapt`.
+    r"""The five kernels of a rule; `own` is the class of the rule's work arrays, which store what `adapt` needs.
 
-    * `begin(rule, scratch)` writes the mass at :math:`s^0`, and the input of `adapt` there;
+    * `begin(rule, scratch)` writes `mass` at :math:`s^0`, and into `scratch.own` what `adapt` needs of :math:`s^0`;
     * `costs(rule, scratch, i, C)` writes learner i's costs into C (K, K);
     * `step(rule, scratch, i, l, S)` writes :math:`s^{i+1}` into `S[i]`, and `mass`, `before`, `after` into `scratch`;
-    * `adapt(rule, scratch, i, l, y, root, S)` updates with the label y; root is :math:`\sqrt{\text{rounds}}`;
-    * `recall(rule, scratch, i, l, s)` restores the input of `adapt` in `scratch.own` from the stored votes, where s is
-      :math:`s^i`.
+    * `adapt(rule, scratch, i, l, y, root, S)` updates the rule after label y in round t; root is :math:`\sqrt{t}`;
+    * `recall(rule, scratch, i, l, s)` recomputes from the stored votes s, which are :math:`s^i`, what `adapt` needs in
+      `scratch.own`.
     """
 
     own: Any

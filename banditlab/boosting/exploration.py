@@ -97,7 +97,7 @@ class BoostedExploration(RoundAgent):
         return self._inner
 
     def view(self, x: Floats) -> Any:
-        """Return the form of a context (d,) that the booster's weak learners read."""
+        """Return the context (d,) converted to the form that the booster's weak learners use."""
         return self._inner.view(x)
 
     def _decide(self, view: Any, u: Floats) -> Decision:

@@ -77,8 +77,8 @@ def mbbm_mistakes(
     r"""Return the mistake bound :math:`\phi_N^1(0) T + S \sum_i w^{i^*}`.
 
     `error_rate` is :math:`\phi_N^1(0)`, which `banditlab.boosting` computes exactly; `weights` is the sum of the
-    estimates :math:`w^{i^*}` that divide the learners' weights. By default (None) they are the values of Lemma 9 and
-    Lemma 10.
+    upper bounds :math:`w^{i^*}` on the weights of each learner i, by which its weights are divided. By default (None)
+    they are the bounds `mbbm_error_rate` and `mbbm_weight` (Lemmas 9 and 10).
     """
     if error_rate is None:
         error_rate = mbbm_error_rate(n_classes, n_learners, edge)
@@ -97,8 +97,10 @@ def mbbm_mistakes(
     printed="for a true edge that is twice the claimed one",
 )
 def simulated_excess(n_classes: int, true_edge: float, edge: float, delta: float) -> float:
-    r"""Return the excess loss of a learner that draws with a true edge larger than `edge`. It is
-    :math:`S = k \ln(1/\delta) / (2 (\text{true edge} - \gamma))`, or NaN if the true edge is not larger than `edge`.
+    r"""Return :math:`S = k \ln(1/\delta) / (2 (\text{true edge} - \gamma))`, the excess loss of a simulated learner.
+
+    The learner draws predictions with an edge `true_edge` and satisfies the weak learning condition with the smaller
+    edge :math:`\gamma`, given as `edge`. The result is NaN if the true edge is not larger than `edge`.
     """
     if not true_edge > edge:
         return math.nan
@@ -109,10 +111,10 @@ def simulated_excess(n_classes: int, true_edge: float, edge: float, delta: float
 def least_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
     r"""Return :math:`P(Y < 0) + P(Y = 0)/2`, a lower bound on the error rate of any booster with the learners of Theorem 4.
 
-    Y is the lead of the label over another class after N votes from :math:`u_{2 \gamma}`. Labels are uniform, and even
-    a booster that receives the label and one other class in random order can only choose by their votes. The paper has
-    :math:`\Omega(e^{-4 N k^2 \gamma^2})` for :math:`P(Y < 0)`. Beyond `FAR` votes the result is 0, which is a vacuous
-    bound.
+    Y is the lead of the label over another class after N votes from :math:`u_{2 \gamma}`. Labels are uniform. Even a
+    booster that is given the label and one other class in random order can do no better than choose the one with more
+    votes. The paper has the lower bound :math:`\Omega(e^{-4 N k^2 \gamma^2})` on :math:`P(Y < 0)`. For more than `FAR`
+    learners the result is 0, which is a vacuous bound.
     """
     if n_learners > FAR:
         return 0.0
@@ -124,7 +126,7 @@ def least_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
 
 @within({"edge": (LEAST, 0.5), "error_rate": (LEAST, 1.0)})
 def least_rounds(n_classes: int, edge: float, excess: float, error_rate: float) -> float:
-    r"""Return :math:`(k-1) S/(4 \gamma \epsilon)`, the rounds that any booster needs for an error rate of
+    r"""Return :math:`(k-1) S/(4 \gamma \epsilon)`, the least number of rounds of any booster for an error rate of
     :math:`\epsilon`.
 
     The bound is Theorem 4. The learners of its proof guess uniformly in the first :math:`k S/(4 \gamma)` rounds, in
@@ -135,14 +137,14 @@ def least_rounds(n_classes: int, edge: float, excess: float, error_rate: float) 
 
 
 def _step(n_classes: int, edge: float) -> NDArray[np.float64]:
-    r"""Return the probabilities of the steps -1, 0 and 1 of :math:`X_r - X_l` at a draw from :math:`u_\gamma^r`."""
+    r"""Return the probabilities that one draw from :math:`u_\gamma^r` changes :math:`X_r - X_l` by -1, 0 and 1."""
     down = (1.0 - edge) / n_classes
     return np.array([down, max(0.0, 1.0 - 2.0 * down - edge), down + edge])
 
 
 @cache
 def _modes(n_classes: int, edge: float, votes: int) -> tuple[float, ...]:
-    r"""Return :math:`\max_n P(X_r - X_l = n)` after m from 0 to `votes` draws from :math:`u_\gamma^r`."""
+    r"""Return, for m = 0, ..., `votes`, :math:`\max_n P(X_r - X_l = n)` after m draws from :math:`u_\gamma^r`."""
     step, walk, modes = _step(n_classes, edge), np.ones(1), [1.0]
     for _ in range(votes):
         walk = np.convolve(walk, step)

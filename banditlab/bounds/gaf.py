@@ -2,8 +2,8 @@ r"""GAF (Jézéquel, Gaillard and Rudi, NeurIPS 2021) for the multiclass logisti
 
 The regret of any forecasts :math:`p_t` computed from GAF's state is at most :math:`\lambda \|W\|^2` plus the sum of
 :math:`-\ln p_{t,y} - \mathrm{loss}(z_t) - (1/2)(s - e_y)' \tilde{A} (s - e_y)`. Here :math:`z_t` and
-:math:`s = \mathrm{softmax}(z_t)` belong to the implicit step. The certificate is this sum, and the functions here bound
-it.
+:math:`s = \mathrm{softmax}(z_t)` are the logits and probabilities at the implicit step's solution. The certificate is
+this total, and the functions here bound it.
 """
 
 from __future__ import annotations
@@ -210,9 +210,9 @@ def vovk_azoury_warmuth(
 ) -> float:
     r"""Return the regret bound of Vovk, Azoury and Warmuth: :math:`\lambda B^2 + Y^2 d \ln(1 + n R^2/(d \lambda))`.
 
-    B is the bound of :math:`\|\theta\|`. The argument: surrogates are exact, so a round costs
-    :math:`(\text{prediction} - y)^2 - (m - y)^2/(1 + q)` with :math:`\text{prediction} = m/(1 + q)` and
-    :math:`q = x'A_{t-1}^{-1}x`. This is
+    B is the bound of :math:`\|\theta\|`. The argument: surrogates equal the losses, so a round adds
+    :math:`(\text{prediction} - y)^2 - (m - y)^2/(1 + q)` to the bound, where m is the ridge prediction,
+    :math:`\text{prediction} = m/(1 + q)` and :math:`q = x'A_{t-1}^{-1}x`. This is
     :math:`(q/(1 + q)) (y^2 - \text{prediction}^2 (1 + q)) \le Y^2 \ln(1 + q)`, and the logarithms add up to
     :math:`\ln \det(A_n/\lambda)`.
     """

@@ -40,8 +40,8 @@ def _stream(probe: PlayerProbe) -> tuple[Any, Any]:
 
 
 def decisions(probe: PlayerProbe) -> None:
-    """act returns a Decision: an action in 0 ... K-1, and probabilities that sum to 1, where that of the action is
-    above 0.
+    """act returns a Decision: an action in 0 ... K-1, and probabilities that sum to 1 and are above 0 for the
+    action.
     """
     problem = replace(probe.problem, horizon=ENDURANCE)
     X, y = planted_stream(problem, ENDURANCE)
@@ -125,7 +125,7 @@ def true_probabilities(probe: PlayerProbe) -> None:
 
 
 def decisions_are_kept(probe: PlayerProbe) -> None:
-    """Later rounds do not change a decision, because feedback may be late."""
+    """Later rounds do not change a returned decision, because its feedback may be late."""
     agent = probe.make()
     X, y = _stream(probe)
     kept = []
@@ -201,7 +201,7 @@ def _play_with_delay(agent: Any, X: Any, y: Any, K: int) -> None:
 
 
 def only_the_bit(probe: PlayerProbe) -> None:
-    """The agent observes only whether it was right: other labels in rounds with a wrong action change no action."""
+    """The agent observes only whether it was right: labels for which wrong actions stay wrong change no action."""
     agent = probe.make()
     names = [p.name for p in inspect.signature(type(agent).learn).parameters.values()][1:]
     if len(names) != 3:

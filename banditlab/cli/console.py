@@ -168,7 +168,7 @@ def announced(sweep: Sweep) -> Iterator[str]:
 
 
 def _noun(sweep: Sweep) -> str:
-    """Return "agent", or "learner" if the sweep also has forecasters or boosters."""
+    """Return "agent", or "learner" as the common word if the sweep also has forecasters or boosters."""
     return "learner" if sweep.spec.forecaster or sweep.spec.booster else "agent"
 
 

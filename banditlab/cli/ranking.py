@@ -79,9 +79,7 @@ def print_across(out: Console, made: Across) -> None:
 
 
 def hidden(rows: Sequence[Standing], notes: Sequence[Any]) -> list[str]:
-    """If no agent is better than the most frequent class, return a sentence for each column that alone determines the
-    labels.
-    """
+    """Return a warning for each column that alone determines the labels, if no agent beats the most frequent class."""
     constant = next((row.mistakes.mean for row in rows if row.constant), math.inf)
     none = not any(row.mistakes.mean < constant for row in rows)
     what = "but no agent is better than the most frequent class: too few rounds, no linear relation, or an unsuitable scale"

@@ -26,7 +26,7 @@ def shrinkage(W: Floats, B: float) -> Floats:
 
 
 def feasible(W: Floats, B: float) -> Floats:
-    """Return the projection of W, with computed row norms of at most B despite rounding."""
+    """Return W projected onto the product of balls, such that no computed row norm exceeds B in spite of rounding."""
     W = W * shrinkage(W, B)
     while (beyond := row_norms(W) > B).any():
         W[beyond] *= 1.0 - 2.0**-52
@@ -80,10 +80,10 @@ class Face(NamedTuple):
         return D - row_dots(D, self.normals)[:, None] * self.normals
 
     def joined(self, p: Point, D: Floats, B: float) -> tuple[Face, Floats] | None:
-        """Add to the face the free rows that :math:`W + D` moves out of the ball; return None if there are none.
+        """Return the face with the free rows added that the step D takes out of the ball, or None if there are none.
 
-        Returns the larger face, and D changed so that these rows end on the tangent plane at the point where they left
-        the ball.
+        Also returns D, changed so that these rows end on the tangent plane of the ball in the direction of
+        :math:`W + D`.
         """
         end = p.W + D
         norms = row_norms(end)

@@ -50,7 +50,7 @@ class Comparator:
     seconds
         Wall-clock time of the solve.
     iterations
-        Number of rounds of the solver over all contexts. A round is a Newton step, usually after a few gradient steps.
+        Number of the solver's iterations over all contexts. One is a Newton step, usually after a few gradient steps.
     """
 
     weights: Floats
@@ -89,7 +89,7 @@ def best_in_ball(
     computed from scratch at the returned W. By convexity it bounds :math:`\text{loss} - \text{optimum}` from above for
     any W.
 
-    Cost: a round of the solver takes ten to a few hundred products :math:`(K \times m)(m \times d)`. Memory:
+    Cost: an iteration of the solver takes ten to a few hundred products :math:`(K \times m)(m \times d)`. Memory:
     :math:`O(m K)` beside U. With more than a few hundred contexts per entry of W, most of the work uses a subset of
     them (see `_parts`), and about ten products use all contexts.
 
@@ -106,19 +106,21 @@ def best_in_ball(
     tolerance
         The required gap, as a multiple of :math:`\max(1, \text{loss in nats})`.
     max_iterations
-        Largest number of rounds of the solver.
+        Largest number of the solver's iterations.
 
     Raises
     ------
     ComparatorError
-        The gap is above the tolerance after `max_iterations` rounds; the message gives the gap.
+        The gap is above the tolerance after `max_iterations` iterations; the message gives the gap.
     UsageError
         The shapes of the arguments do not match, or a value is invalid.
     """
     objective = Objective.of(U, counts)
     W = np.zeros(objective.shape) if start is None else np.asarray(start, dtype=np.float64)
-    if W.shape != objective.shape or not np.isfinite(W).all():
-        raise UsageError(f"start must be finite, of shape {objective.shape}, got shape {W.shape}")
+    if W.shape != objective.shape:
+        raise UsageError(f"start must have shape {objective.shape}, got {W.shape}")
+    if not np.isfinite(W).all():
+        raise UsageError("start must be finite, got NaN or infinite entries")
     return solve(objective, norm_bound, W, tolerance, max_iterations)
 
 

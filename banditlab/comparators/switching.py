@@ -1,4 +1,4 @@
-"""The best sequence of logistic models with at most S switches, at given rounds only."""
+"""The best sequence of logistic models with at most S switches, which may occur at given rounds only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SwitchingComparator:
     loss
         Loss of the models over all rounds, in nats.
     gap
-        Bound on the loss minus the optimal loss with switches at the allowed rounds, in nats.
+        Upper bound on the loss minus the smallest loss of all sequences that switch at allowed rounds only, in nats.
     at
         Numbers of rounds after which the sequence switches, in increasing order.
     """
@@ -39,7 +39,7 @@ class SwitchingComparator:
 def best_with_switches(
     X: Any, y: Any, n_classes: int, norm_bound: float, switches: int, *, at: Any, tolerance: float = TOLERANCE
 ) -> list[SwitchingComparator]:
-    """Return the smallest losses with at most 0, 1, ..., S switches between models of the ball, by dynamic programming.
+    """Return the best sequences of models in the ball with at most 0, 1, ..., S switches, by dynamic programming.
 
     No theorem in the package bounds the regret against such a sequence.
 

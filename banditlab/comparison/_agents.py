@@ -112,7 +112,7 @@ def _of_practice(problem: Problem, more: list[str]) -> tuple[list[dict[str, Any]
 
 
 def _is_sketched(name: str, problem: Problem) -> bool:
-    """Return whether an agent takes less memory with its default settings than with whole matrices."""
+    """Return whether an agent by default uses a sketch or a diagonal in place of whole second-order matrices."""
     cls = _class(name)
     return bool(cls.least_bytes(problem, {}) < cls.least_bytes(problem, {"second_order": "full"}))
 
@@ -156,7 +156,7 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 def block_of(name: str) -> dict[str, Any]:
-    """Return an agent's block in a spec: its id, the player that it wraps, and its settings."""
+    """Return an agent's block in a spec: its id, the forecaster or booster that it wraps, and its settings."""
     id_, inner = _parts(name)
     wraps = {}
     if inner:

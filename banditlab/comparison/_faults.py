@@ -27,8 +27,9 @@ def refuse_faults(
 ) -> Survey:
     """Return the survey of a table, or raise an error with all of its faults.
 
-    `look` returns the survey for given settings, which include the label. `against` is the earlier comparison from
-    which some of the settings come, `others` are faults of the request itself, and `verb` is the command to correct.
+    `look` returns the survey for given settings, which include the label. `against` is the earlier comparison
+    (`--best-of`) from which some of the settings are copied. `others` are faults of the request itself, and `verb` is
+    the subcommand of the corrected command.
     """
     found = look(settings)
     reported, left = [*others, *map(str, found.faults)], found.faults
@@ -72,7 +73,7 @@ def _fixed(settings: dict[str, Any], faults: list[FaultError]) -> dict[str, Any]
 
 
 def command(data: str, settings: dict[str, Any], against: Compared | None = None, verb: str = "compare") -> str:
-    """Return the command with these settings; with `against`, only the settings that differ from it."""
+    """Return the command with these settings; if `against` is given, only with those that differ from it."""
     parts, known = ["banditlab", verb, data], {} if against is None else against.settings
     parts += ["--best-of", str(against.folder)] if against is not None else []
     rest = {name: value for name, value in settings.items() if name not in known or value != known[name]}

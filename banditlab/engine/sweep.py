@@ -1,4 +1,4 @@
-"""The sweep: execute missing runs in parallel, store each when it finishes, and collect all at the end."""
+"""The sweep: execute the missing runs in parallel, store each when it finishes, and return the results of all runs."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ class Estimate:
 
 
 class Sweep:
-    """A sweep in Python, which validates, executes and stores runs as for a spec file.
+    """A sweep that is defined in Python; its runs are validated, executed and stored as those of a spec file.
 
     Parameters
     ----------
     spec
         A validated `Spec` (see `read_spec` and `make_spec`), or the keyword arguments of one.
     where
-        Prefix of errors, for instance the spec file's path.
+        Prefix of error messages, for instance the spec file's path.
     """
 
     def __init__(self, spec: Spec | None = None, *, where: str = "spec", **keys: Any) -> None:
@@ -116,8 +116,8 @@ class Sweep:
             Seconds without a response from the scheduler, or without a worker that runs tasks, after which the call
             ends.
         shard
-            (i, n): execute only part i = 1, ..., n of n parts, each with whole streams; `merge` combines the parts'
-            folders.
+            (i, n): divide the sweep into n parts and execute only part i, from 1 to n. Runs on the same stream are in
+            the same part. `merge` combines the parts' folders.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class Sweep:
         return found
 
     def estimate_comparators(self) -> float:
-        """Estimate the core-seconds of the comparators of all streams; NaN if streams depend on the runs."""
+        """Estimate the core-seconds of the comparators of all streams; NaN if an environment reacts to the actions."""
         streams: dict[str, list[Run]] = {}
         for run in self.plan.streams().values():
             streams.setdefault(run.environment_label, []).append(run)
@@ -183,8 +183,9 @@ class Sweep:
         return sum(seconds_of_comparators(run, self.balls) * n for run, n in some)
 
     def _streams_to_compare(self, plan: Plan, store: Store, missing: set[str]) -> list[Run]:
-        """Return one run of each stream whose comparators are missing, except missing runs of adaptive environments,
-        which compute their own.
+        """Return one run of each stream whose comparators are missing.
+
+        Missing runs of adaptive environments are left out, because they compute their own comparators.
         """
         if not self.balls:
             return []
@@ -203,7 +204,7 @@ def _executor(cluster: Any, jobs: int, store: Store, patience: float) -> Abstrac
 
 
 class _Round:
-    """One call of a sweep: it submits tasks while the executor has capacity, and counts outcomes."""
+    """One execution of the missing runs: it submits tasks while the executor has capacity and counts outcomes."""
 
     def __init__(self, schedule: Schedule, executor: Local | Cluster, progress: Progress, notify: Watcher) -> None:
         self.schedule, self.executor, self.progress, self.notify = schedule, executor, progress, notify

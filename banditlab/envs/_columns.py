@@ -42,18 +42,18 @@ class Recipe:
     ----------
     scaling
         "none": numeric columns as given. "minmax": each column scaled to [0, 1], constant columns to 0. "auto":
-        "minmax" if the ranges of two columns that vary differ by more than 10 times (one-hot columns count with range
-        1), else "none". Before that, "auto" maps each column with outliers to [0, 1]. Let s be the median distance from
-        the median, over the numbers that differ from the median. Numbers farther than 10 s from the median are
-        outliers. If at most 1 % of the known entries are outliers, the other numbers are scaled to [0, 1] and outliers
-        become 0 or 1. Otherwise the map is piecewise linear and makes 33 quantiles equidistant. If `missing = "zero"`,
-        gaps of such a column are 0 after the map. "standard": mean 0, standard deviation 1. "maxabs": divided by the
-        largest magnitude. "robust": median 0, quartiles 1 apart. (These are scikit-learn's StandardScaler, MaxAbsScaler
-        and RobustScaler, fitted to the known entries of the whole table; a constant column becomes 0.) One-hot columns
-        stay 0 and 1. "rowwise": each number x becomes :math:`\mathrm{asinh}(x)`, which is about
-        :math:`\mathrm{sign}(x) \ln |2 x|` for large numbers, then each row is divided by its own norm. No row's context
-        depends on the numbers of another row, past or future. (Categories, and means for `missing = "mean"`, are
-        computed from the whole table.)
+        "minmax" if the ranges of two columns that vary differ by more than a factor of 10 (one-hot columns count with
+        range 1), else "none". Before that, "auto" maps each column with outliers to [0, 1]. Let s be the median
+        distance from the median, over the numbers that differ from the median. Numbers farther than 10 s from the
+        median are outliers. If at most 1 % of the known entries are outliers, the other numbers are scaled to [0, 1]
+        and outliers become 0 or 1. Otherwise the map is piecewise linear and makes 33 quantiles equidistant. If
+        `missing = "zero"`, gaps of such a column are 0 after the map. "standard": mean 0, standard deviation 1.
+        "maxabs": divided by the largest magnitude. "robust": median 0, quartiles 1 apart. (These are scikit-learn's
+        StandardScaler, MaxAbsScaler and RobustScaler, fitted to the known entries of the whole table; a constant column
+        becomes 0.) One-hot columns stay 0 and 1. "rowwise": each number x becomes :math:`\mathrm{asinh}(x)`, which is
+        about :math:`\mathrm{sign}(x) \ln |2 x|` for large numbers, then each row is divided by its own norm. No row's
+        context depends on the numbers of another row, past or future. (Categories, and means for `missing = "mean"`,
+        are computed from the whole table.)
     missing
         Rule for missing, NaN and infinite entries. "error": reject the table with an error that names row and column.
         "mean": use the mean of the known entries (for a nominal column, the relative frequency of each category).
@@ -114,8 +114,7 @@ class Column(NamedTuple):
 def column_of(series: pd.Series, max_categories: int, source: str, role: str = "") -> Column:
     """Convert a feature column: numbers and booleans to floats, text and categories to codes, times to days since 1970.
 
-    Without a role, the type of the column determines the conversion. Row numbers in errors are those of the series'
-    index.
+    Without a role, the type of the column determines the conversion. Error messages give the row's index in the series.
 
     Raises
     ------
@@ -305,7 +304,7 @@ def category_text(value: object) -> str:
 
 
 def spellings(key: str, value: object) -> tuple[str, ...]:
-    """Return the strings by which a column's categories may represent a value, the most likely one first.
+    """Return the category names that may stand for a value in the table, the most likely one first.
 
     A text is tried in both normal forms of Unicode. A truth value is also tried as 1 or 0, and 1 and 0 as truth values.
 

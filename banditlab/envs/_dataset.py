@@ -68,8 +68,8 @@ class DataSetEnv(StreamEnv):
     def _pass(self, orders: np.random.Generator) -> Labels:
         """Return the order of the rows in one pass, (N,).
 
-        It is the order of the table, a random permutation of the rows, or a random permutation of the groups and of the
-        rows within each group.
+        It is the order of the table if `in_order`, otherwise a random permutation. With groups, the groups and the rows
+        in each group are permuted, and each group's rows stay together.
         """
         if self.in_order:
             return np.arange(self.n_rows)
@@ -98,7 +98,7 @@ class DataSetEnv(StreamEnv):
 
     @property
     def ranked_rows(self) -> Rows:
-        """The first row of each group, which the ranking uses, for baselines in hindsight. Players do not observe them."""
+        """The first row of each group, which the ranking counts; baselines in hindsight are computed on these rows."""
         (X, y), costs = self._table.alone(), self._table.costs
         return self._table._replace(X=X, y=y, costs=None if costs is None else costs[self._table.first])
 

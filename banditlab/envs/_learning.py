@@ -28,7 +28,9 @@ def known_mean(known: np.ndarray) -> float:
 
 
 def learnt(steps: list[Step], columns: list[np.ndarray], scaling: str, missing: str) -> list[Step]:
-    """Return the steps with their estimates from columns (n,), which are numbers (NaN for gaps) or category codes (-1).
+    """Return the encoding steps with fill values, centers, scales and category frequencies estimated from the columns.
+
+    Each column (n,) has numbers, NaN for gaps, or category codes, -1 for gaps.
 
     A scaler is fitted to the known entries. For "minmax" it is fitted to imputed entries, too, so they lie in [0, 1].
     """

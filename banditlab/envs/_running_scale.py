@@ -1,6 +1,6 @@
 """Scaling for rows in a fixed order: no context depends on a later row.
 
-Columns, roles, categories, and which columns have gaps are known in advance.
+Only the columns, their roles and categories, and which columns have gaps are taken from the whole table.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _numeric(column: Column, missing: str) -> Floats:
 
 
 def _scaled(x: Floats, start: int) -> Floats:
-    """Return the feature of rows `start` ... n - 1 of numbers (n,), NaN for gaps; earlier rows determine the outliers."""
+    """Return x[start:] scaled, for a column x (n,) with NaN for gaps; x[:start] determines the limits of outliers."""
     least, largest = bounds(x[:start])
     near = np.where((x < least) | (x > largest), math.nan, x)
     low, high, known = np.fmin.accumulate(near), np.fmax.accumulate(near), ~np.isnan(near)

@@ -29,8 +29,8 @@ class LowerBound(StreamEnv):
 
         (x, y) = (\sqrt{\epsilon} / B, -1) \text{ otherwise.}
 
-    The label +1 is class 0, and the label -1 is class 1. The papers run both signs of :math:`\chi` and show the worse
-    result. Because x determines y, an improper predictor may have negative regret.
+    The label +1 is class 0, and the label -1 is class 1. The papers use both signs of :math:`\chi` and show the
+    larger regret. Because x determines y, an improper predictor may have negative regret.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust", "row
 
 
 class Option(NamedTuple):
-    """A setting of `Table` as an option of the command line, where None is the setting's default."""
+    """The command-line option of a setting of `Table`; without the option, the setting has its default."""
 
     word: str
     help: str
@@ -86,7 +86,7 @@ def words_of(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def with_words(settings: Mapping[str, Any], words: Sequence[str]) -> dict[str, Any]:
-    """Return the settings after a list of options and values; options that may be repeated append to the earlier values."""
+    """Return the settings after the options `words`, alternately names and values; repeatable options append values."""
     found, names = dict(settings), {option.word: name for name, option in OPTIONS.items()}
     for word, value in zip(words[::2], words[1::2], strict=True):
         name, kind = names[word], OPTIONS[names[word]].kind

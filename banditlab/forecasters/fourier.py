@@ -63,7 +63,7 @@ def update_on_features(state, x, y, z):
 
 @cache
 def on_features(inner: Kernels) -> Kernels:
-    """Return the kernels of a forecaster on features, which are compiled on first use like all kernels."""
+    """Return kernels that apply the inner forecaster's kernels to the features; they are compiled on first use."""
     owner = f"{inner.owner} on Fourier features"
     predict = bind(predict_on_features, owner, predict_kernel=inner.predict)
     return Kernels(predict, bind(update_on_features, owner, update_kernel=inner.update), None, owner)
@@ -139,7 +139,7 @@ class FourierAIOLI(FourierForecaster):
     Guarantee: AIOLI's Theorem 1 in D dimensions with :math:`R = 1`, against the functions :math:`\theta'\phi(x)` with
     :math:`\|\theta\| \le 2 B`. Linear functions are not among them, so `bound` is None and `certificate` NaN.
     `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. How well this ball
-    approximates the kernel's own space is not bounded here.
+    approximates a ball in the kernel's Hilbert space is not bounded here.
 
     Cost: :math:`O(D d + D^2)` per round. Memory: :math:`D^2 + D d / 2` numbers.
 
@@ -209,7 +209,7 @@ class FourierFOLKLORE(FourierForecaster):
     Guarantee: FOLKLORE's Theorem 3 in D dimensions with :math:`R = 1`, against :math:`W \phi(x)` with
     :math:`\|W_k\| \le B`. Linear functions are not among them, so `bound` is None and `certificate` NaN.
     `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. How well this ball
-    approximates the kernel's own space is not bounded here.
+    approximates a ball in the kernel's Hilbert space is not bounded here.
 
     Cost: :math:`D d` for the features, and FOLKLORE's round in D dimensions.
 

@@ -28,9 +28,10 @@ class State(NamedTuple):
     r"""The state: W (K, d); :math:`P = A^{-1}` (Kd, Kd); `spent` (1,), :math:`\sum_t g_t'A_t^{-1} g_t`; `ball`, the
     projection's state.
 
-    `doubt` (3,) has a bound on the certificate's rounding error (`DOUBT`), :math:`\epsilon + \sum_t \|g_t\|^2`, which
-    bounds A's eigenvalues (`METRIC`), and the largest :math:`\|x\|^2` of an update (`LONGEST`). `constants` (3,) has B,
-    the step, and 1 if iterates are projected. g, v (Kd,) and s (K,) are work arrays.
+    `doubt` (3,) has three entries. `DOUBT` is a bound on the certificate's error. `METRIC` is
+    :math:`\epsilon + \sum_t \|g_t\|^2`, an upper bound on A's eigenvalues. `LONGEST` is the largest :math:`\|x\|^2` of
+    an update. `constants` (3,) has B, the step, and 1 if iterates are projected, otherwise 0. g, v (Kd,) and s (K,) are
+    work arrays.
     """
 
     W: NDArray[np.float64]
@@ -56,8 +57,8 @@ def note_doubt(state, x, shrink):
 
     g sums to 0 over the classes, and so does :math:`v = A^{-1} g` up to rounding. The error of v is estimated as
     `ERROR_FACTOR` times the remaining sum. An error e of W changes the proof's :math:`(\beta/2) \|W - W^*\|_A^2` by
-    :math:`\beta \|e\|_A \|W - W^*\|_A`. Here :math:`\|\cdot\|_A^2` is at most `METRIC` times :math:`\|\cdot\|^2`, and
-    :math:`\|W - W^*\|` is at most :math:`2 \sqrt{K} B`.
+    :math:`\beta \|e\|_A \|W - W^*\|_A`. Here :math:`\|\cdot\|_A^2` is at most `doubt[METRIC]` times
+    :math:`\|\cdot\|^2`, and :math:`\|W - W^*\|` is at most :math:`2 \sqrt{K} B`.
     """
     g, v, doubt = state.g, state.v, state.doubt
     B, step, _ = state.constants
@@ -113,7 +114,7 @@ class ONS(KernelForecaster):
     :math:`W_{t+1} = \mathrm{Proj}(W_t - (1/\beta) A_t^{-1} g_t)`, with
     :math:`g_t = \mathrm{vec}((\mathrm{softmax}(W_t x_t) - e_y) x_t')` and Proj the projection on
     :math:`\{W : \|W_k\| \le B\}` in the norm of :math:`A_t`. :math:`A_t^{-1}` changes by rank one (Sherman and
-    Morrison). The projection is solved to 1e-12 in its K multipliers.
+    Morrison). The projection's K Lagrange multipliers are computed to a tolerance of 1e-12.
 
     Guarantee (Theorem 2 of 2007 with its constants): the loss is :math:`\alpha`-exp-concave on the ball if and only if
     :math:`\alpha \le e^{-2 B R}/(K - 1)`. With :math:`\beta \le \alpha/2` the regret over :math:`\{W : \|W_k\| \le B\}`
@@ -144,8 +145,8 @@ class ONS(KernelForecaster):
         :math:`\epsilon` in the paper, :math:`A_0 = \epsilon I`; "theory" is :math:`(\text{step} / D)^2`, with
         :math:`D = 2 \sqrt{K} B` the ball's diameter.
     projection
-        "ball", or "none" for the variant without projection, in which `norm_bound` only affects settings that are
-        "theory".
+        "ball", or "none" for the variant without projection, in which `norm_bound` is used only for "theory" values
+        of `step` and `regularization`.
 
     Raises
     ------

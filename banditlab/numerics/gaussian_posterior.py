@@ -1,7 +1,7 @@
 r"""A Gaussian :math:`N(M, C)` over :math:`K \times d` matrices, updated by implicit steps of the weighted logistic loss.
 
-Subproblem. With :math:`J = I_K \otimes x'` (so :math:`J\, \mathrm{vec}(W) = W x`), the step for weight w and label y
-goes to :math:`M_+` and :math:`C_+`,
+Step. Let :math:`J = I_K \otimes x'`, so :math:`J\, \mathrm{vec}(W) = W x`. The step for an example (x, y) of weight w
+replaces M and C by
 
 .. math::
 
@@ -28,9 +28,10 @@ with Y (Kd, K-1). Such an update is known as an extended Kalman filter (EKF).
 
 Storage. :math:`S \mathbf{1} = 0`, so sums over classes never change: :math:`\sum_l C_{kl} = \sigma^2 I` and
 :math:`\sum_k M_k = 0`. The last class is therefore not stored. For the other :math:`n = K - 1` classes, C is stored as
-a base minus :math:`Y Y'` of the last few steps. The base consists of its upper block rows: row k has the blocks
-:math:`C_{kl}`, :math:`k \le l < n`, as one :math:`d \times (n-k) d` matrix. Several steps are subtracted together as
-matrix products, whose speed is not limited by memory bandwidth. The results are those of the dense form up to rounding.
+a base matrix minus :math:`Y Y'`, where Y has the columns of the last few steps. Only upper block rows of the base are
+stored: row k has the blocks :math:`C_{kl}`, :math:`k \le l < n`, as one :math:`d \times (n-k) d` matrix. Several steps
+are subtracted together as matrix products, whose speed is not limited by memory bandwidth. The results are those of the
+dense form up to rounding.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class LogitLaw(NamedTuple):
 
     Here :math:`n = K - 1`, and r is `DELAYED` times n. z0 (K,) is :math:`M x`; Sigma (K, K) is :math:`J C J'`; JY (n,
     r) is :math:`J Y`. Vt (K, nd) is :math:`J C`: `logit_law` writes the part from the base's upper blocks, and
-    `cross_covariance` the rest. `fresh` (1,) is 1 if these arrays belong to x and the current posterior.
+    `cross_covariance` the rest. `fresh` (1,) is 1 if these arrays were computed for x and the current posterior.
     """
 
     x: Floats
@@ -79,9 +80,9 @@ class LogitLaw(NamedTuple):
 class Scratch(NamedTuple):
     r"""Work arrays of one step, with :math:`n = K - 1`.
 
-    z, g (K,), At (K, K), which is :math:`\Sigma` times the weight, and `root` belong to the equation of the implicit
-    step. G, SG (K, n) and L (n, n) belong to the Laplace step. Ft (n, K) and VF (n, nd) are :math:`F'` and
-    :math:`(V F)'`. `wide` (n n d,) and `tall` (n d d,) store intermediate products.
+    z, g (K,), At (K, K), which is :math:`\Sigma` times the weight, and `root` are used to solve the equation of the
+    implicit step. G, SG (K, n) and L (n, n) are used to update the covariance. Ft (n, K) and VF (n, nd) are :math:`F'`
+    and :math:`(V F)'`. `wide` (n n d,) and `tall` (n d d,) store intermediate products.
     """
 
     z: Floats
@@ -101,8 +102,8 @@ class Posterior(NamedTuple):
     r"""The posterior :math:`N(M, C)` with :math:`n = K - 1` stored classes, the logits at the last context, and work arrays.
 
     M (K, d) is the mean, and `variance` is :math:`\sigma^2` of the prior. `rows` (n(n+1)/2 d d,) stores the base's
-    upper block rows, one after the other. Y (nd, DELAYED n) stores the columns that are not yet subtracted; unused
-    columns are 0. The constants `WAITING` and `UNSOLVED` index `tally` (2,).
+    upper block rows, one after the other. Y (nd, DELAYED n) stores the columns whose :math:`Y Y'` is not yet
+    subtracted; unused columns are 0. The constants `WAITING` and `UNSOLVED` index `tally` (2,).
     """
 
     M: Floats
@@ -244,7 +245,7 @@ def logit_covariance(law, waiting, variance):
 
 @njit(arrays="new")
 def cross_covariance(post):
-    """Complete Vt = :math:`J C` (K, nd) for the context of `logit_law`: lower blocks, pending columns and the last class."""
+    """Complete Vt = :math:`J C` (K, nd), begun by `logit_law`: lower blocks, pending columns and the last class."""
     Vt, own, JY = post.law.Vt, post.law.x, post.law.JY
     K, d = post.M.shape
     n = K - 1

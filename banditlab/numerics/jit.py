@@ -1,8 +1,8 @@
 """Compilation: `njit` with a reliable disk cache, `reduction`, and `bind`, which inserts kernels into a loop template.
 
-numba only checks the time stamp of the file that defines a function, and would use stale code when a helper in another
-file changes. Importing this module therefore sets numba's disk cache to a folder whose name is a digest of every kernel
-source.
+numba only checks the time stamp of the file that defines a function, and would use stale machine code after a change of
+a function in another file that it calls. Importing this module therefore sets numba's disk cache to a folder whose name
+is a digest of every kernel source.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _IMPORT = re.compile(r"^\s*(?:from (banditlab[\w.]*) import (\([^)]*\)|[^\n]*)|i
 def kernel_sources() -> tuple[Path, ...]:
     """Return the files that a kernel's code may depend on.
 
-    These are the files that compile something, and the package modules that they import. A kernel contains the code of
-    other kernels and the values of constants from any of these files.
+    These are the files that import a compiler decorator or numba, and the package modules that they import, directly or
+    indirectly. A kernel contains the code of other kernels and the values of constants from any of these files.
     """
     texts = {file: file.read_text("utf-8") for file in PACKAGE.rglob("*.py")}
     # Start with the files that compile something, and follow their imports.
@@ -163,7 +163,7 @@ The function's first line must be `stand_alone()`, so all callers get the same o
 def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
     """Return `template` compiled with the names in `kernels` bound to the given compiled functions.
 
-    numba's disk cache identifies a function by its qualified name and byte code, but not by the globals that it calls.
+    numba's disk cache identifies a function by its qualified name and byte code, but not by functions that it calls.
     The compiled name therefore contains the owner, the digest of all sources, and the digest of the kernels' own files
     (a lab's or a plug-in's).
 
@@ -235,7 +235,7 @@ borrow: Any = intrinsic(_borrow)
 
 
 def _read_only(typingctx, array):
-    """Return the same array, borrowed and with the type of contexts, so kernels are not compiled again for it."""
+    """Return the array as read-only, like contexts, and not counted, so kernels are not compiled again for it."""
     kind = array.copy(readonly=True)
     return kind(array), lambda context, builder, signature, args: _without_owner(context, builder, kind, args[0])
 

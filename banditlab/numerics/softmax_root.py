@@ -66,7 +66,7 @@ def residual(z, g, At, s, a, r):
 def core_factor(At, s, a, scale, q, L):
     r"""Write :math:`q = \sqrt{s}` and the Cholesky factor L (K, K) of :math:`I + \text{scale}\, Y'\tilde{A} Y`.
 
-    a is :math:`\tilde{A} s`. `L[i, i]` is the inverse of the factor's diagonal entry.
+    a is :math:`\tilde{A} s`. On return the diagonal entries of L are the inverses of the factor's.
     """
     K = s.shape[0]
     mean = 0.0
@@ -152,9 +152,10 @@ def newton_step(At, s, q, a, r, step, L):
 def root(g, At, z, scratch):
     r"""Write the root of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` into z (K,), by Newton's method with step halving.
 
-    :math:`\tilde{A}` is symmetric positive semidefinite. Without damping, Newton's method cycles for large B or small
-    :math:`\lambda`. From :math:`z = 0`, it takes 3.4 to 5.2 steps on nine streams with :math:`K = 10`. From the last
-    round's root it would take 3.9 to 6.3 steps, and the result would depend on earlier calls.
+    :math:`\tilde{A}` is symmetric positive semidefinite. Without damping, Newton's method cycles for a large norm bound
+    or a small regularization of the forecaster. From :math:`z = 0`, it takes 3.4 to 5.2 steps on nine streams with
+    :math:`K = 10`. From the last round's root it would take 3.9 to 6.3 steps, and the result would depend on earlier
+    calls.
 
     On return `scratch.s` is :math:`\mathrm{softmax}(z)` and `scratch.a` is :math:`\tilde{A} s`. Return the relative
     residual, which is at most `TOLERANCE` unless rounding or the limit of 200 steps prevents it. If :math:`\tilde{A}`

@@ -38,8 +38,8 @@ class LabelAgent(Actor):
 
 
 class RoundLabelAgent(RoundActor, LabelAgent):
-    """A label agent that a subclass defines by two methods (see `RoundActor`); the outcome passed to `_receive` is the
-    label.
+    """Base class of a label agent written as two methods, `_decide` and `_receive` (see `RoundActor`), of which the
+    second receives the label as outcome.
     """
 
     def learn(self, context: Floats, decision: Decision, label: int) -> None:

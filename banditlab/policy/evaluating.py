@@ -1,4 +1,4 @@
-"""`banditlab evaluate`: the value of another policy on a log, both named as on the command line."""
+"""`banditlab evaluate`: estimate the value of a policy from the log of another policy."""
 
 from __future__ import annotations
 
@@ -56,20 +56,21 @@ def evaluate_log(
         dsjson with costs of -1 and 0.
     policy
         "uniform". "best-single", the action with the largest estimated reward in the first half of the log, evaluated
-        on the second half. "trained", the action with the largest predicted reward, by models of earlier rounds. An
-        agent's id: the agent is updated, by rejection sampling, with rounds in which it also draws the logged action. A
-        policy's file: the policy is not updated. For a table also "column:NAME", a column with the action of each row,
-        and "probabilities:PREFIX", one column of probabilities per action, called PREFIX followed by the action's name.
+        on the second half. "trained", the action with the largest reward predicted by models that are fitted to earlier
+        rounds. An agent's id: the agent is updated, by rejection sampling, with rounds in which it also draws the
+        logged action. A policy's file: the policy is not updated. For a table also "column:NAME", a column with the
+        action of each row, and "probabilities:PREFIX", one column of probabilities per action, called PREFIX followed
+        by the action's name.
     logger, level
         As in `banditlab.offpolicy.evaluate`. The default logger is "learning" for an event log, and "fixed" for other
         logs.
     after
         Number of rounds at the start of the log that are used for learning only, and not evaluated.
     columns
-        For a table. `action`, `reward` and `propensity` name columns; the default is to recognise them by common names.
-        Without a column of propensities, propensities are estimated. `id` names a column whose entries must all differ.
-        All other columns are contexts, from which rewards are predicted. `format`, `encoding` and `separator` are as in
-        `banditlab.envs.Table`.
+        For a table. `action`, `reward` and `propensity` name columns; by default, columns with common names are used.
+        Without a column of propensities, propensities are estimated. `id` names a column of round ids, which must all
+        differ. All other columns are contexts, from which rewards are predicted. `format`, `encoding` and `separator`
+        are as in `banditlab.envs.Table`.
 
     Returns
     -------
@@ -88,8 +89,8 @@ def evaluate_log(
     named = named or any(each.id == policy for each in registry().entries("agents"))
     if not named and not os.path.isfile(policy):
         raise UsageError(
-            f"--policy {policy}: must be uniform, best-single, trained, an agent's id, a policy's file; for a table also "
-            "column:NAME or probabilities:PREFIX"
+            f"--policy {policy}: must be uniform, best-single, trained, an agent's id or a policy's file, for a table "
+            "also column:NAME or probabilities:PREFIX"
         )
     other = None if named else read_policy(policy)
     source = source_of(os.fspath(log), policy, other and [*map(str, other.core.classes)], columns)
@@ -99,7 +100,7 @@ def evaluate_log(
 
 
 def source_of(address: str, policy: str, others: Sequence[str] | None, columns: Mapping[str, str]) -> Source:
-    """Return a log of any form. `others` are the class names of the policy that decides its rows, or None without one."""
+    """Return the log at `address`, in any form; `others` are the class names in the policy's file, or None."""
     columns = {name: value for name, value in columns.items() if value}
     begins = _first_bytes(address)
     is_dsjson = begins.lstrip().startswith(b"{") or address.endswith(".dsjson")
@@ -113,7 +114,7 @@ def source_of(address: str, policy: str, others: Sequence[str] | None, columns: 
 
 
 def _first_bytes(address: str) -> bytes:
-    """Return the first bytes of a log's file. For a database at a URL, return the first bytes of a SQLite file."""
+    """Return the first bytes of a log's file; a database at a URL counts as a SQLite file (an event log)."""
     if "://" in address:
         return SQLITE
     try:
@@ -124,7 +125,7 @@ def _first_bytes(address: str) -> bytes:
 
 
 class Stream:
-    """The parts of a log, with rewards predicted from earlier rounds and the target policy's probabilities."""
+    """The evaluation of a log part by part: it predicts rewards from earlier rounds and computes the target policy."""
 
     def __init__(self, source: Source, policy: str, after: int, decider: Decider | None) -> None:
         self.source, self.policy, self.decider = source, policy, decider
@@ -183,7 +184,7 @@ class Stream:
         return Log(*(x[cut:] for x in (a, r, p, target, predictions)))
 
     def _target(self, rows: Rows, X: Floats, table: Any, predictions: Floats, cut: int) -> Floats:
-        """Return the policy's probabilities (m, K); a policy that learns is updated with the first `cut` rounds first."""
+        """Return the target policy's probabilities (m, K) in a part, whose first `cut` rounds are for learning only."""
         a, p, K = rows.actions, rows.propensities, len(self.weighted)
         if self.decider is not None:
             return self.decider.target(table, rows, cut)

@@ -59,7 +59,7 @@ def draw_evaluation(made: Evaluated, policy: str, path: str | os.PathLike[str]) 
 
 @contextmanager
 def _figure(path: str | os.PathLike[str], width: float) -> Iterator[Figure]:
-    """Yield a figure, and write it to the file at the end of the block."""
+    """Yield a figure, and write it to the file at the end of the `with` block."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

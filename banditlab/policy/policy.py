@@ -50,7 +50,10 @@ ID = re.compile("[0-9a-f]{32}")
 
 
 class Context(NamedTuple):
-    """An encoded row: x (d,), read-only; its person as KEY=VALUE; imputed columns; columns with unknown categories."""
+    """An encoded row x (d,), read-only. `person` is KEY=VALUE or None.
+
+    `imputed` names the columns whose values were imputed, `unknown` those with a category that is not in the table.
+    """
 
     x: NDArray[np.float64]
     person: str | None
@@ -63,7 +66,7 @@ _LOGGED: weakref.WeakSet[Policy] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """In a forked process, close the policies whose logs the parent process writes."""
+    """In a forked process, close all policies with a log, because the parent process writes to it."""
     for policy in list(_LOGGED):
         policy._let_go()
 
@@ -242,7 +245,7 @@ class Policy:
 
     @classmethod
     def resume(cls, log: str | os.PathLike[str]) -> Self:
-        """Restore a policy from its log, without a file, in its state after the last event; errors are as for `open`."""
+        """Restore a policy from its log alone, in its state after the last event; errors are as for `open`."""
         from banditlab.policy.log import EventLog
 
         EventLog(os.fspath(log), write=False).close()  # do not create a log
@@ -275,7 +278,7 @@ class Policy:
                     self._log.close()
 
     def _let_go(self) -> None:
-        """Close without access to the log, whose connection and lock belong to another process."""
+        """Close the policy in a forked process; the log's connection and lock belong to the parent process."""
         self._lock = threading.RLock()  # the parent's lock may be held by a thread that does not exist here
         self._closed = True
         self._why = "the policy was opened before this process was forked, and the parent owns its log; open it after"
@@ -363,7 +366,7 @@ class Policy:
         self._refused += 1
 
     def _context(self, row: Row) -> Context:
-        """Return the encoded row and the part of it that the log stores."""
+        """Return the encoded row, with the person's key and value that the log stores."""
         if isinstance(row, str):
             try:
                 row = json.loads(row, object_pairs_hook=without_duplicates)
@@ -380,7 +383,7 @@ class Policy:
         except UsageError:
             raise
         except Exception as error:  # foreign objects may raise any exception when they are converted
-            raise UsageError(f"the row cannot be encoded: its values raise {type(error).__name__}") from error
+            raise UsageError(f"the row cannot be encoded: converting a value raised {type(error).__name__}") from error
         x.setflags(write=False)
         return Context(x, person, imputed, unknown)
 
@@ -459,7 +462,7 @@ class Policy:
             self._answer(id, seq, record, bit)
 
     def _answer(self, id_: str, seq: int, record: Record, correct: bool, closed: bool = False) -> None:
-        """Update with the feedback, or with its absence at the deadline, and store this event."""
+        """Update with the feedback and store it; `closed` means that none arrived and the decision counts as wrong."""
         self._core.learn_own(record, correct)
         self._core.closed += closed
         self._open.pop(id_, None)
@@ -488,14 +491,14 @@ class Policy:
                 self._swept = seq
 
     def _first_open(self) -> tuple[str, tuple[int, float, Any]]:
-        """Return the oldest decision without feedback: id, number, time (infinity if there is none), record."""
+        """Return id and (number, time, record) of the oldest open decision; the time is infinite if there is none."""
         if self._log is None:
             return next(iter(self._open.items()), NONE_OPEN)
         found = self._log.first_open(self._swept)
         return NONE_OPEN if found is None else (found.id, (found.seq, found.at, self._core.admitted(found.record)))
 
     def feedback_many(self, answers: Iterable[tuple[str, bool]]) -> list[str | None]:
-        """Store the feedback on many choices with one commit; return an error or None for each."""
+        """Store the feedback on many choices with one commit; return for each an error message, or None."""
         with self._lock, self.together():
             return [self._refusal(name, correct) for name, correct in answers]
 
@@ -507,7 +510,7 @@ class Policy:
         return None
 
     def _logged(self, id_: str, bit: bool) -> tuple[int, float, Record]:
-        """Return number, time and record of a decision that is only in the log, or raise an error."""
+        """Return number, time and record of an open decision that is only in the log, or raise an error."""
         kind, logged = self._answers.get(id_, "") if isinstance(id_, str) else "", None
         if isinstance(id_, str) and self._log is not None and not kind and ID.fullmatch(id_):
             logged, kind = self._log.decided(id_) or (None, "")
@@ -523,7 +526,7 @@ class Policy:
         )
 
     def _refused_answer(self, id_: str, bit: bool, kind: str) -> UnknownDecisionError:
-        """Count late feedback, and return the error that describes the decision's earlier feedback."""
+        """Return the error for a decision that has feedback or was closed; count feedback on a closed one as late."""
         if kind == ANSWERED:
             return UnknownDecisionError(f"decision {short(id_)} already has feedback")
         self.late[str(bit).lower()] += 1
@@ -542,10 +545,10 @@ class Policy:
     def add_class(self, name: Name) -> None:
         r"""Add a class, or allow a retired one again.
 
-        A new class has a probability of at least 1/4 until it was chosen 30 times; J > 2 new classes have 1/(2 J) each.
-        After n > 30 times, that bound is multiplied by :math:`(30/n)^2`. With a floor :math:`\epsilon` for K' allowed
-        classes, a bound b becomes :math:`\epsilon + (1 - K' \epsilon) b`. Feedback on decisions that were open before
-        is recorded without an update.
+        A new class has a probability of at least 1/4 until it has been chosen 30 times; with J > 2 new classes, each
+        has at least 1/(2 J). After n > 30 choices of the class, this lower bound is multiplied by :math:`(30/n)^2`.
+        With a floor :math:`\epsilon` for K' allowed classes, a bound b becomes :math:`\epsilon + (1 - K' \epsilon) b`.
+        Feedback on decisions that were made before the class was added is recorded without an update.
 
         Raises
         ------
@@ -671,8 +674,8 @@ class Policy:
         """Remove the log's events before a time, and return the number of decisions among them.
 
         The state and the counts of `describe` do not change, because a snapshot of all events is written first. It is
-        written twice, because the log's last two snapshots are stored. Feedback on a removed decision is rejected as
-        unknown, and statistics of the log cover later events only.
+        written twice, because the log stores the last two snapshots and the older one would need removed events.
+        Feedback on a removed decision is rejected as unknown, and statistics of the log cover later events only.
         """
         return self._tended(lambda log: log.prune(before.timestamp()))
 
@@ -758,7 +761,7 @@ def _with(
     holdback_policy: str | os.PathLike[str] = "uniform",
     **rule: str | None,
 ) -> Parts:
-    """Return a policy with the given settings; one that is None keeps its value. See `Policy.open`."""
+    """Return a policy with the given settings (see `Policy.open`); a setting that is None is unchanged."""
     if floor is not None:
         parts.core.set_floor(floor)
     other = None if holdback_policy == "uniform" else read(holdback_policy)

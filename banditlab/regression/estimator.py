@@ -33,11 +33,12 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
 
     For the squared loss this is the forecaster of Vovk, Azoury and Warmuth.
 
-    Problem: given n examples, predict a new target with a small expected loss, or predict a stream with a small regret
-    (`partial_fit`).
+    Problem: given n examples, predict a new target with a small expected loss (`fit`), or predict the targets of a
+    stream with a small regret (`partial_fit`).
 
     Predictor: the forecaster's prediction for x as the next context, :math:`m/(1 + x'A^{-1}x)` for the squared loss.
-    This is a ridge regression, shrunk towards the middle of the targets if few contexts were near x.
+    This is the ridge prediction m, shrunk towards the middle of the range of targets. It is shrunk more if earlier
+    contexts give little information about the direction of x.
 
     Scale: contexts are scaled as for `OnlineClassifier`. Targets are scaled to [-1, 1] by the middle and half the range
     of the targets in `fit`, or in the first call of `partial_fit`. Later targets are clipped to that range, because the
@@ -52,7 +53,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
     loss
         "squared" or "huber".
     norm_bound
-        B, the norm of the comparators, in units of :math:`Y/R`.
+        B, the largest norm of the comparators, in units of :math:`Y/R`.
     regularization
         :math:`\lambda`; "theory" is :math:`\max(4, d)/(4 d B^2)`.
     threshold

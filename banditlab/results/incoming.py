@@ -19,7 +19,7 @@ def take(store: Store, files: Mapping[str, bytes]) -> None:
     Parameters
     ----------
     files
-        Contents by name in a results folder: shards, comparators (.npz and .parquet), records of failures.
+        Contents of files by their path in a results folder: shards, comparators (.npz, .parquet), records of failures.
     """
     for name, data in files.items():
         id_ = Path(name).stem
@@ -33,7 +33,7 @@ def take(store: Store, files: Mapping[str, bytes]) -> None:
 
 
 def take_rows(store: Store, rows: pa.Table, texts: Mapping[str, str], wanted: set[str]) -> set[str]:
-    """Write the rows of the wanted runs, given with their descriptions by id, and return the runs' ids."""
+    """Write the rows of the runs that are wanted and have a description in `texts` (by run id); return their ids."""
     mine = {id_: text for id_, text in texts.items() if id_ in wanted}
     if mine:
         store.write_shard(rows.filter(pc.is_in(rows["run_id"], array_of(sorted(mine), pa.string()))), mine)

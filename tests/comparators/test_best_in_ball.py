@@ -259,7 +259,7 @@ def test_giving_up_says_what_was_reached_and_what_was_asked():
         ({"counts": np.ones((3, 3))}, r"U must be \(m, d\) and counts \(m, K\)"),
         ({"counts": -np.ones((12, 3))}, "counts must be finite and 0 or above"),
         ({"U": np.full((12, 3), np.nan)}, "U must be finite"),
-        ({"start": np.ones((2, 3))}, r"start must be finite, of shape \(3, 3\), got shape \(2, 3\)"),
+        ({"start": np.ones((2, 3))}, r"start must have shape \(3, 3\), got \(2, 3\)"),
     ],
 )
 def test_wrong_arguments_are_named(change, message):

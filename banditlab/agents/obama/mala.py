@@ -1,8 +1,8 @@
 r"""OBAMA's posterior by persistent Langevin chains (MALA), asymptotically exact.
 
-The potential includes every past hit. The chains store :math:`W / \text{deviation}` and use the context
-:math:`\text{deviation}\, x`. The prior is then :math:`N(0, I)`, and the limits of the step do not depend on the units
-of the contexts.
+The potential includes every past hit, a round in which the action was right. The chains store
+:math:`W / \text{deviation}` and use the context :math:`\text{deviation}\, x`. The prior is then :math:`N(0, I)`, and
+the limits on the step size do not depend on the units of the contexts.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Floats = NDArray[np.float64]
 class State(NamedTuple):
     r"""The chains; forecasts are averages over their last positions.
 
-    `deviation` is that of the prior. `gamma` is :math:`\mu` in the paper, and `eta` the learning rate. `hits` (2,) is
-    described in `tempered`. `v` and `qbar` (K,) are work arrays. `decoding` is the index in `DECODINGS`.
+    `deviation` is the prior's standard deviation. `gamma` is :math:`\mu` in the paper, and `eta` the learning rate.
+    `hits` (2,) is described in `tempered`. `v` and `qbar` (K,) are work arrays. `decoding` is the index in `DECODINGS`.
     """
 
     chains: Chains
@@ -83,8 +83,9 @@ def initial_state(
 
 
 def run_chains(state: State, X: Floats, C: Floats, rng: np.random.Generator) -> None:
-    """Advance every chain on the posterior given contexts X (m, d) and, for each context and label, the sum of the
-    weights of its hits, C (m, K).
+    """Advance every chain by its steps on the posterior of the hits so far.
+
+    X (m, d) contains the contexts of the hits, and C (m, K) the total weight of the hits by context and label.
     """
     noise = rng.standard_normal(state.chains.samples.shape)
     u = 1.0 - rng.random(noise.shape[:2])  # in (0, 1]

@@ -20,7 +20,7 @@ ARRAYS = ("_ss_arr", "_ss_inv_arr", "_eta_arr", "_m_arr")
 
 
 class RiverLinUCB(PeerAgent):
-    r"""river's `bandit.LinUCBDisjoint`: a Bayesian linear regression of the bit per class with upper confidence bounds.
+    r"""river's `bandit.LinUCBDisjoint`: upper confidence bounds from a Bayesian linear regression of the bit per class.
 
     Problem: bandit multiclass; the reward is the bit.
 
@@ -30,8 +30,8 @@ class RiverLinUCB(PeerAgent):
     seeded from the agent's generator, breaks ties, so probabilities are one-hot given that draw.
 
     river 0.26.1 begins with :math:`I/\alpha` as both the precision and its inverse. At :math:`\alpha` other than 1 the
-    two disagree, and decisions use the inverse. The adapter does not offer the argument `burn_in`, because river
-    assigns it to another parameter by mistake.
+    two disagree. Decisions use the inverse, so :math:`S_k` then has :math:`\alpha I` in place of :math:`I/\alpha`. The
+    adapter does not offer the argument `burn_in`, because river assigns it to another parameter by mistake.
 
     Guarantee: none; `bound` returns None.
 
@@ -40,7 +40,7 @@ class RiverLinUCB(PeerAgent):
     Parameters
     ----------
     alpha
-        Scale of the prior, above 0: the models begin with the covariance :math:`I/\alpha`.
+        Parameter of the prior, above 0: the covariance of a class's weights starts as :math:`I/\alpha`.
     beta
         Precision of the noise, above 0; a larger value explores less.
 

@@ -53,7 +53,7 @@ def read_table(path: str, policy: str, others: Sequence[str] | None, columns: di
         for name in [roles["action"], *(used if word == "column" else ())]:
             found |= {*_texts(frame[name]).dropna()}
         if "id" in roles:
-            ids.append(hashes(_texts(frame[roles["id"]])))
+            ids.append(hashes(_texts(frame[roles["id"]]).dropna()))
         gaps += int(frame.drop(columns=apart).isna().to_numpy().sum())
     actions = sorted(found)
     places = {name: k for k, name in enumerate(actions)}

@@ -275,6 +275,7 @@ def test_faults_of_all_parts_are_named_at_once(
     frame, file = logged[0].head(1000).assign(number=np.arange(1000)), tmp_path / "log.csv"
     frame.loc[[5, 905], "propensity"] = [0.0, 1.5]
     frame.loc[[105, 505], "number"] = 0
+    frame.loc[[705, 706], "number"] = None  # rows without an id repeat none
     frame.loc[305, "action"] = None
     frame.to_csv(file, index=False)
     with pytest.raises(UsageError) as caught:

@@ -219,13 +219,8 @@ def fit_trees(trees, memory, first, n, shared):
 @njit
 def code_columns(trees, X, first, n, tree):
     """Estimate the quantiles of the columns that a tree may read, and write how many of them are below each entry."""
-    N, X, sample, quantiles, codes = (
-        X.shape[0],
-        borrow(X),
-        borrow(trees.sample),
-        borrow(trees.quantiles),
-        borrow(trees.codes),
-    )
+    N, X, sample = X.shape[0], borrow(X), borrow(trees.sample)
+    quantiles, codes = borrow(trees.quantiles), borrow(trees.codes)
     for c in range(codes.shape[0]):
         j = trees.columns[tree, c]
         for i in range(SAMPLE):
@@ -276,13 +271,8 @@ def number_pairs(trees, n):
 @njit
 def sum_by_code(trees, c, pairs, n):
     """Write the sums of g and h of each pair over the rounds whose code in column c is at most 0, 1, ..., CUTS."""
-    codes, pair, g, h, sums = (
-        borrow(trees.codes),
-        borrow(trees.pair),
-        borrow(trees.g),
-        borrow(trees.h),
-        borrow(trees.sums),
-    )
+    codes, pair, sums = borrow(trees.codes), borrow(trees.pair), borrow(trees.sums)
+    g, h = borrow(trees.g), borrow(trees.h)
     sums[:pairs] = 0.0
     for i in range(n):
         if pair[i] >= 0:

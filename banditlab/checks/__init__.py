@@ -120,7 +120,7 @@ def _one_by_one(subject: Callable[..., Any], kind: str | None, settings: dict[st
     cls = subject.func if isinstance(subject, partial) else subject
     if kind is None:
         if not inspect.isclass(cls):
-            raise UsageError("run_checks: a factory needs kind = 'agents', 'forecasters' or 'envs'")
+            raise UsageError("run_checks: a factory needs kind = 'agents', 'boosters', 'forecasters' or 'envs'")
         kind = kind_of(cls)
     if kind not in _BY_KIND:
         raise UsageError(f"run_checks: no kind is called {kind!r}{nearest(kind, _BY_KIND)}")

@@ -172,7 +172,10 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
             {"arms": ["gpt4", "source"], "right_above": 0.5},
             "has 'a' in row 0, counted from 0; it must be a finite number",
         ),
-        ({"costs": ["usd_gpt4"]}, "costs (--costs) must name one column per arm, in the order of arms: expected 3, got 1"),
+        (
+            {"costs": ["usd_gpt4"]},
+            "costs (--costs) must name one column per arm, in the order of arms: expected 3, got 1",
+        ),
         ({"costs": ["usd_gpt4", "length", "usd_gpt"]}, "costs: there is no column 'usd_gpt'; did you mean 'usd_gpt4'?"),
         ({"costs": ["usd_gpt4", "length", "gpt4"]}, "arms and costs name the column 'gpt4' twice"),
         (

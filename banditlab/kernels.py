@@ -1,11 +1,11 @@
 r"""Functions for writing a compiled player in a project folder (a lab), from `banditlab.numerics` and `banditlab.players`.
 
 Compiled functions accept float64 arrays in C order without checks; the caller must ensure the shapes. z, v (K,) are
-scores, one per class; p (K,) are probabilities; u is a uniform in [0, 1), or the round's two; y is a label in
-:math:`0, \dots, K-1`, and a is an action. x (d,) is a context. X (n, d) has the contexts of a block, dense or `CSR`,
-and U (n, 2) its uniforms. `state` is the named tuple of the player's arrays, and `payload` (m,) is the payload of a
-decision. `action`, `correct`, `p_true` and `explored` (n,) are the columns of a `Trace`. `best` is the class that is
-chosen unless a coin flip of probability :math:`\gamma` selects exploration.
+scores, one per class; p (K,) are probabilities; u is a uniform random number in [0, 1), or the round's pair of them; y
+is a label in :math:`0, \dots, K-1`, and a is an action. x (d,) is a context. X (n, d) has the contexts of a block,
+dense or `CSR`, and U (n, 2) its uniforms. `state` is the named tuple of the player's arrays, and `payload` (m,) is the
+payload of a decision. `action`, `correct`, `p_true` and `explored` (n,) are the columns of a `Trace`. `best` is the
+class that is chosen unless a coin flip of probability :math:`\gamma` selects exploration.
 
 The `as_` functions check values from a user and raise a UsageError that names the argument. Their arguments are the
 value or values, the name in the message, the space (the problem or d), and `sparse`, whether CSR is accepted. `njit`

@@ -27,8 +27,8 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` and `__all__` for lazy imports of the names of `modules_of`.
 
-    `dir` lists these names, the submodules imported so far, and Python's own names, but no names that the package only
-    uses.
+    `dir` lists these names, the submodules imported so far, and Python's own names, but not the names that the package
+    imports for its own use.
     """
     modules = modules_of(others, built_in)
 
@@ -61,7 +61,7 @@ def after_import(module: str, act: Callable[[], None]) -> None:
 
 
 class _Watcher:
-    """A finder of one module that delegates to later finders, and returns a loader that calls the function at the end.
+    """A finder of one module that delegates to later finders, and returns a loader that calls `act` at the end.
 
     The finder is never removed, because an import may fail and be repeated, finders are also used without an import
     (`importlib.util.find_spec`), and another thread that iterates over the list could skip a finder.
@@ -71,7 +71,7 @@ class _Watcher:
         self.module, self.act = module, act
 
     def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the module's own spec with a loader that calls the function afterwards, or None for other modules."""
+        """Return the module's own spec with a loader that calls `act` afterwards, or None for other modules."""
         finders = list(sys.meta_path)
         if fullname != self.module or self not in finders:
             return None
@@ -83,7 +83,7 @@ class _Watcher:
 
 
 class _ActingLoader:
-    """A loader that delegates to the module's own loader, and calls the function after the module has been executed."""
+    """A loader that delegates to the module's own loader, and calls `act` after the module has been executed."""
 
     def __init__(self, loader: Loader, act: Callable[[], None]) -> None:
         self.loader, self.act = loader, act

@@ -21,7 +21,8 @@ TITLE = "Greedy clients"
 WORDS = """Many connections of one kind are opened to a server with a SQLite log and stay open. Meanwhile an honest
 client asks for a decision every half second. The table counts the honest client's requests: `right` requests were
 answered within 10 seconds, `lost` ones were not. `tracebacks` counts those on stderr. The first column also gives the
-peak memory of the server. In the attack "half a head" the server may open 128 files, in the others 4,096."""
+peak memory of the server. In the attack "half a head" (an incomplete request header) the server may open 128 files, in
+the others 4,096."""
 COUNT = 400
 """Connections of each kind."""
 ROW = {"a": 1.0, "b": 2.0}

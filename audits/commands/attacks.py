@@ -43,9 +43,9 @@ def page() -> str:
     return "\n\n".join(["# Attacks", HEAD.format(tried=total(every).tried, **counts), *parts]) + "\n"
 
 
-HEAD = """Does a results folder survive kills, damaged files, replaced inputs and hostile plug-ins?
-**In {tried:,} attacks, {lost} finished runs were lost, {wrong} results were wrong, {tracebacks} tracebacks appeared, and an
-attacker's code ran {code_run} times.**
+HEAD = """Does a results folder survive killed processes, damaged files, replaced inputs and hostile plug-ins?
+**In {tried:,} simulated faults and attacks, {lost} finished runs were lost, {wrong} results were wrong, {tracebacks}
+tracebacks appeared, and code of an attacker was executed {code_run} times.**
 
 `python -m audits attacks` writes this page and the tables `attacks-*.csv`. Each row of a table counts outcomes. An
 outcome is `right` if every value is the same as without the attack. It is `named` if one line says what is lost or

@@ -89,7 +89,8 @@ class RDUE(ScaledScores, KernelAgent):
     :math:`r = \min\{1, 2 (1 - \max_k q_k)\}`. So :math:`p(y) = q_0/K + (1 - q_0) ((1 - r) 1[y = \arg\max] + r q_y)`;
     another decoding of q replaces the parenthesis. The update is :math:`W_{t+1} = \mathrm{Proj}(W_t - \eta_t G_t)` with
     :math:`G_t = (1[\text{right}] / p(y)) (q - e_y) \otimes x_t`. The step is
-    :math:`\eta_t = B' / \sqrt{2 \sum_{s\le t} \|G_s\|_F^2}`, where :math:`B'` is the set's Frobenius diameter.
+    :math:`\eta_t = B' / \sqrt{2 \sum_{s\le t} \|G_s\|_F^2}`, where :math:`B'` is the Frobenius diameter of the set onto
+    which Proj projects.
 
     Units: S is the base-2 logistic loss of the logits :math:`\theta \ln 2`. A comparator U with logits :math:`U x` and
     rows of norm at most B is therefore :math:`W = U / \ln 2` here. Its loss is

@@ -86,10 +86,10 @@ class SOBAdiag(LinearScores, KernelAgent):
     The authors' public code has two errors in its exploration branch (:math:`\sqrt{p}` for p in the quadratic form,
     diff = 0). They affect its diagnostics only, because that branch always updates.
 
-    Guarantee: none for the diagonal, so `bound` returns None; `soba` describes that of the full matrix. A very
-    small :math:`\gamma` harms the agent, because exploration fills the budget S for updates in correct rounds. The
-    first rounds depend on chance: on SynSep at :math:`\gamma = .014` and :math:`T = 10^6`, twenty runs made mistakes in
-    1.4 % to 2.1 % of the rounds (1.77 % on average), and most of the difference arose in the first 200,000 rounds.
+    Guarantee: none for the diagonal, so `bound` returns None; `soba` describes that of the full matrix. A very small
+    :math:`\gamma` harms the agent, because explored rounds add to the budget S that updates after a right argmax use
+    up. Results vary between runs: on SynSep at :math:`\gamma = .014` and :math:`T = 10^6`, twenty runs made mistakes in
+    1.4 % to 2.1 % of the rounds (1.77 % on average), and most of the differences arose in the first 200,000 rounds.
 
     Cost: :math:`O(K d)` per round for the scores, :math:`O(d)` on a hit, with :math:`\mathrm{nnz}(x)` instead of d for
     sparse contexts. Memory: :math:`3 K d` numbers.

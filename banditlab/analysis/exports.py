@@ -68,7 +68,7 @@ def best_settings(arena: Arena) -> pd.DataFrame:
 
 
 def paired_differences(arena: Arena, differences: Sequence[tuple[str, str, Interval]]) -> pd.DataFrame:
-    """Return the difference, first minus second, for every pair, as fractions of the rounds."""
+    """Return the difference in mistakes, first player minus second, for every pair, as a fraction of the rounds."""
     return pd.DataFrame(
         [
             {"first": a, "second": b, "difference": d.mean, "low": d.low, "high": d.high}

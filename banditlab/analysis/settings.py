@@ -1,4 +1,4 @@
-"""Names for the settings of a player, from the values that differ in the spec."""
+"""Name the settings of a player by the values that differ within the spec."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from banditlab.analysis.formats import is_number, short, sign
 def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
     """Add `settings`, `gamma` and `norm_bound` to the runs.
 
-    The name contains the settings that are given in the spec and differ among the runs of the player's label in some
-    environment. Values that follow from other settings, such as a step size that follows from B, are not included. If
-    two runs of one repetition would then have the same name, every parameter that differs is included.
+    The name contains the settings that are given in the spec and differ, in at least one environment, among the runs
+    with the player's label. Values that follow from other settings, such as a step size that follows from B, are not
+    included. If two runs of one repetition would then have the same name, every parameter that differs is included.
     """
     runs = runs.copy()
     for name in ("gamma", "norm_bound"):

@@ -23,7 +23,7 @@ class AdaBoostOLOneVsAll(Booster):
 
     Problem: online multiclass classification with binary weak learners; the label is revealed.
 
-    Update rule: booster k is AdaBoost.OLM at :math:`k = 2` with the labels "class k" and "not class k". Its confidence
+    Update rule: booster k is AdaBoost.OLM for two classes, with the labels "class k" and "not class k". Its confidence
     is the weight of its experts that predict "class k". The action is the class with the largest confidence; ties are
     broken at random. All K boosters are updated with every label.
 

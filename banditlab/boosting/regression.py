@@ -29,8 +29,8 @@ HALF, ROOT, M, QUAD, V1, V2, LARGER, BELOW = range(8)
 
 
 class Regressions(NamedTuple):
-    r"""N binary forecasters of two features, with :math:`\theta = W_1 - W_2` each: Q (N, 3), h (N, 2) and constants
-    (3,).
+    r"""The states of N binary forecasters with two features and :math:`\theta = W_1 - W_2`: Q (N, 3), h (N, 2) and
+    constants (3,).
 
     Q has :math:`(A^{-1})_{11}, (A^{-1})_{12}, (A^{-1})_{22}`, and h is :math:`A^{-1} b`, in AIOLI's notation. The
     constants are the curvature c, the virtual weight w, and the clip.
@@ -55,8 +55,8 @@ class Regressions(NamedTuple):
 
 
 class RuleScratch(NamedTuple):
-    r"""Work arrays for :math:`s^i` in a round: its softmax `shares` (K,), and the data `seen` (N, 8) of each
-    regression.
+    r"""Work arrays of a round: `shares` (K,), the softmax of the current votes :math:`s^i`, and `seen` (N, 8), the
+    values of each regression's last forecast.
 
     A row of `seen` contains the clipped half-margin, the root t, :math:`m = h'x`, :math:`q = x'A^{-1}x`,
     :math:`A^{-1}x`, :math:`\mathrm{sigmoid}(|t|)` and :math:`\mathrm{sigmoid}(-|t|)`, where
@@ -93,7 +93,9 @@ def forecast(states, i, half, seen):
 
 @inline
 def update_kernel(states, i, right, seen):
-    """Update regression i with the label `right`, for the data that `forecast` wrote, by `aioli.surrogate` at t."""
+    """Update regression i with the binary label `right` by `aioli.surrogate` at t, with the values `seen` of
+    `forecast`.
+    """
     Q, h = states.Q[i], states.h[i]
     t, m, q, v1, v2, larger, below = seen[ROOT], seen[M], seen[QUAD], seen[V1], seen[V2], seen[LARGER], seen[BELOW]
     sign = 1.0 if right else -1.0
@@ -125,7 +127,7 @@ def put_mass(scratch, i):
 
 @inline
 def begin(states, scratch):
-    """Write the uniform distribution, and for each class the probability of all other classes."""
+    """Set the stored softmax to the uniform distribution, and write the sum over the other classes for each class."""
     scratch.own.shares[:] = 1.0 / scratch.own.shares.shape[0]
     put_mass(scratch, 0)
 

@@ -55,7 +55,7 @@ def _name(m, mine, others):
 class Draws(NamedTuple):
     r"""Tables for the draws of up to M votes.
 
-    label (M + 1, M + 1)    :math:`P(n_r \le c)` for the label's number of votes among m
+    label (M + 1, M + 1)    entry (m, c) is the probability that the label gets at most c of m votes
     none (k, M + 1)         :math:`(1 - 1/j)^m`, the probability that a given one of j classes gets none of m votes
     over (M + 2,)           :math:`1/x`
     """

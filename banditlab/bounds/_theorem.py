@@ -1,4 +1,4 @@
-"""Registration of theorems: a pure function of numbers, with its source and the range in which it holds."""
+"""Registration of theorems. Each is a pure function of numbers, with its source and the range in which it holds."""
 
 from __future__ import annotations
 

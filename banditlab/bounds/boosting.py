@@ -123,10 +123,10 @@ def hedge_mistakes_with_confidence(best_expert: float, n_learners: int, delta: f
     r"""Return a bound on the mistakes of Hedge at rate 1 that holds with probability :math:`1 - \delta`. It is
     :math:`2 e/(\sqrt{e} + 1) (\min_i M_i + \ln N) + 2 \ln(1/\delta)`.
 
-    The argument: let p be the weight of the experts that are wrong. The sum of the weights is multiplied by
-    :math:`1 - (1 - 1/e) p`, so :math:`(1 - 1/e) \sum p \le \min_i M_i + \ln N`. A mistake has the probability p and
-    :math:`\mathbb{E}\, e^{1/2 \cdot \text{mistake}} \le e^{(\sqrt{e} - 1) p}`. By Ville's inequality the mistakes
-    exceed :math:`2 (\sqrt{e} - 1) \sum p + 2 \ln(1/\delta)` with probability at most :math:`\delta`.
+    The argument: let p be the wrong experts' fraction of the total weight in a round. The sum of the weights is
+    multiplied by :math:`1 - (1 - 1/e) p`, so :math:`(1 - 1/e) \sum p \le \min_i M_i + \ln N`. A mistake has the
+    probability p and :math:`\mathbb{E}\, e^{1/2 \cdot \text{mistake}} \le e^{(\sqrt{e} - 1) p}`. By Ville's inequality
+    the mistakes exceed :math:`2 (\sqrt{e} - 1) \sum p + 2 \ln(1/\delta)` with probability at most :math:`\delta`.
     """
     share = 2.0 * math.e / (math.sqrt(math.e) + 1.0)
     return share * (best_expert + math.log(n_learners)) - 2.0 * math.log(delta)

@@ -96,7 +96,7 @@ def folklore_after(
     regularization: float,
     curvature: float,
 ) -> float:
-    r"""Return the regret bound of FOLKLORE with Lemma 7 at :math:`A_t`. It is
+    r"""Return the regret bound of FOLKLORE if Lemma 7 is applied with :math:`A_t` instead of :math:`A_{t-1}`. It is
     :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
     The regret of a round is then at most :math:`(1/4)\, \mathrm{tr}(A_t^{-1} H_t)`, and the sum telescopes. Neither a
@@ -124,8 +124,8 @@ def folklore_inexact(
     curvature: float,
     error: float,
 ) -> float:
-    r"""Return the regret bound of FOLKLORE with roots known up to an error. It is that of Theorem 3 plus
-    :math:`T (\sqrt{2} + c R^2/(\sqrt{2} \lambda)) (1 + R^2/(4 \lambda))` times the error.
+    r"""Return the regret bound of FOLKLORE if the root of each round is computed up to an error. It is that of Theorem
+    3 plus :math:`T (\sqrt{2} + c R^2/(\sqrt{2} \lambda)) (1 + R^2/(4 \lambda))` times the error.
 
     The surrogate is expanded at the forecast logits z, so Lemma 6 holds at them. Let
     :math:`\rho = z - g + \tilde A\, \mathrm{softmax}(z)` be the residual of the root's equation. Lemma 7 at z gives the
@@ -145,7 +145,7 @@ def folklore_inexact(
 
 @within(beyond=0.0)
 def folklore_error(rounds: float, radius: float, regularization: float, curvature: float) -> float:
-    """Return the error of the roots at which the additional term of `folklore_inexact` is one nat."""
+    """Return the error of each round's root at which the additional term of `folklore_inexact` is one nat."""
     return 1.0 / (max(rounds, 1.0) * _sensitivity(radius, regularization, curvature))
 
 

@@ -113,7 +113,7 @@ def shamir_theorem_7(rounds: float, n_features: int, n_classes: int, epsilon: fl
 
 
 def _even(rounds: float, n_features: int, log_sum: Callable[[int], float]) -> float:
-    """Return the sum of `log_sum` over rounds that are divided as evenly as possible."""
+    """Return the sum of `log_sum` over the contexts' numbers of rounds, which are as equal as possible."""
     each, more = divmod(int(rounds), int(n_features))
     return more * log_sum(each + 1) + (int(n_features) - more) * log_sum(each)
 

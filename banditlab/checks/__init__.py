@@ -120,7 +120,7 @@ def _one_by_one(subject: Callable[..., Any], kind: str | None, settings: dict[st
     cls = subject.func if isinstance(subject, partial) else subject
     if kind is None:
         if not inspect.isclass(cls):
-            raise UsageError("run_checks: a factory needs kind = 'agents', 'forecasters' or 'envs'")
+            raise UsageError("run_checks: a factory needs kind = 'agents', 'boosters', 'forecasters' or 'envs'")
         kind = kind_of(cls)
     if kind not in _BY_KIND:
         raise UsageError(f"run_checks: no kind is called {kind!r}{nearest(kind, _BY_KIND)}")
@@ -181,7 +181,7 @@ def check_file(path: str | Path) -> Iterator[CheckResult]:
 
 
 def _unfinished(cls: Any) -> CheckResult:
-    """Return the message for a class with an id and abstract methods."""
+    """Return the failed check of a class that has an id and abstract methods."""
     missing = ", ".join(sorted(cls.__abstractmethods__))
     reason = f"does not define {missing}: write these methods (a base class must have no id)"
     return CheckResult(str(cls.id), "construction", "failed", reason)
@@ -219,7 +219,7 @@ def _own(module: Any, kind: Callable[[Any], bool]) -> list[Any]:
 
 
 def _without_id(module: Any) -> str:
-    """Return a hint on functions and on classes without an id in a file, or ""."""
+    """Return a hint about functions with an id and classes without one in a file, or ""."""
     functions = [thing.__name__ for thing in _own(module, inspect.isfunction) if hasattr(thing, "id")]
     if functions:
         return f"; {', '.join(functions)} is a function: a plug-in is a class"

@@ -43,7 +43,10 @@ def seconds_of_rounds(run: Run) -> float:
 
 
 def overhead_seconds(runs: Sequence[Run], seconds: float) -> float:
-    """Return a run's overhead (building, row orders, storing); `runs` are repetitions of `seconds` each."""
+    """Return the seconds of a run outside its rounds (building, row orders, storing).
+
+    `runs` are repetitions, and the rounds of each take `seconds`.
+    """
     few = tuple(runs[: max(1, min(MOST_TOGETHER, int(4 * LONG_ENOUGH / max(seconds, 1e-9))))])
     with tempfile.TemporaryDirectory() as folder:
         execute(Task(folder, (), few[:1]))  # for the work that a process does only once

@@ -46,17 +46,17 @@ class Arms(NamedTuple):
             raise UsageError(f"{source}: arms has one column only, {names[0]!r}; at least 2 are needed")
         if self.costs and len(self.costs) != len(names):
             raise UsageError(
-                f"{source}: costs (--costs) must name one column per arm, in their order: {len(names)}, got {len(self.costs)}"
+                f"{source}: costs (--costs) must name one column per arm, in the order of arms: expected {len(names)}, "
+                f"got {len(self.costs)}"
             )
-        if self.right_above is not None and not (names and _is_finite(self.right_above)):
-            raise UsageError(
-                f"{source}: right_above must be a finite number, given with arms, got {self.right_above!r}"
-            )
-        allowed = self.right_above is not None and self.costs and _is_finite(self.worth) and self.worth > 0.0
-        if self.worth != 0.0 and not allowed:
-            raise UsageError(
-                f"{source}: worth (--worth) must be a number above 0, given with right_above and costs, got {self.worth!r}"
-            )
+        if self.right_above is not None and not names:
+            raise UsageError(f"{source}: right_above (--right-above) needs arms (--arms)")
+        if self.right_above is not None and not _is_finite(self.right_above):
+            raise UsageError(f"{source}: right_above must be a finite number, got {self.right_above!r}")
+        if self.worth != 0.0 and (self.right_above is None or not self.costs):
+            raise UsageError(f"{source}: worth (--worth) needs right_above (--right-above) and costs (--costs)")
+        if self.worth != 0.0 and not (_is_finite(self.worth) and self.worth > 0.0):
+            raise UsageError(f"{source}: worth (--worth) must be a number above 0, got {self.worth!r}")
 
     def read(self, frame: pd.DataFrame, source: str, drop_missing: bool) -> tuple[Bits, Floats | None, Bits]:
         """Return bits (N, K), costs (N, K) or None, and whether each row is complete (N,)."""

@@ -21,7 +21,8 @@ FARTHEST = 1e100
 
 
 class NormRule(NamedTuple):
-    """The rule for norms: divide rows by the largest norm of the fit, shorten longer rows, and append the constant.
+    """The rule for norms: divide rows by the largest norm of the fit's rows, shorten rows beyond it, append the
+    constant.
 
     With "rowwise" each row is divided by its own norm instead.
     """

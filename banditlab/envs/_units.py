@@ -37,7 +37,7 @@ def rows_alike(X: Floats, chance: Floats, n_classes: int) -> Labels | None:
     chance
         (N, d), the encoded rows after a random permutation of each column of the table, so repeats occur by chance.
     n_classes
-        K. Fewer than 2 K groups are classes, not copies.
+        K. Fewer than 2 K groups may be the classes themselves, so the result is then None, too.
     """
     exact, first = _exact(X)
     _, by_chance = _exact(chance)

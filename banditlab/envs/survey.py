@@ -197,7 +197,7 @@ def likeliest(label: str, names: list[str]) -> str:
 
 
 def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool, asked: bool = False) -> Note:
-    """Return the remark on a column whose rows have labels y (n,). `asked` says whether the user gave the role."""
+    """Return the note on a column whose rows have labels y (n,). `asked` says whether the user set the role."""
     import pandas as pd
 
     name = column.name
@@ -271,11 +271,11 @@ def _most_frequent(y: Labels) -> float:
 
 
 def told_alone(column: Column, y: Labels) -> float:
-    """Return the fraction of labels y (n,) that the column alone predicts, cross-fitted.
+    """Return the fraction of labels y (n,) that the column alone predicts correctly, by cross-fitting.
 
-    A nominal column predicts the most frequent class of the category's other rows. For numbers, a small decision tree
-    is fitted to each half of the rows and predicts the other half. Large tables are sampled with a fixed seed. The
-    result is NaN if too few rows have an entry.
+    For a nominal column, the prediction is the most frequent class among the other rows with the same category. For
+    numbers, a small decision tree is fitted to each half of the rows and predicts the other half. Large tables are
+    sampled with a fixed seed. The result is NaN if too few rows have an entry.
     """
     from sklearn.tree import DecisionTreeClassifier
 

@@ -48,7 +48,7 @@ def softmax_hessian(s: Floats) -> Floats:
 
 
 def surrogate_term(At: Floats, s: Floats, r: Floats, g: Floats, c: float) -> float:
-    r"""Return :math:`T = g'r - c\, r'S r + (1/2) b'\tilde{A}_+ b`, a round's term of the certificate.
+    r"""Return :math:`T = g'r - c\, r'S r + (1/2) b'\tilde{A}_+ b`, a round's term of FOLKLORE's regret certificate.
 
     T is the loss minus the increase of the minimum of the surrogates' sum. The surrogate of a loss with gradient g (K,)
     and Hessian S is expanded at logits whose difference from the mean is r (K,). :math:`\tilde{A}` (K, K) is
@@ -69,7 +69,7 @@ def soften(learner: Any, z: Floats, hard: int, y: Floats, spent: float) -> None:
     learner
         The learner's state after the update with `hard`; z (K,) is the forecast.
     spent
-        The certificate's sum before the update.
+        The sum of the certificate's terms before the update.
     """
     c, At, s = float(learner.constants[0]), learner.blocks.At, learner.root.s
     mean = learner.g - 0.5 * np.diag(At)

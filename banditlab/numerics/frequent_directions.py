@@ -22,7 +22,7 @@ buffer has m contexts :math:`x_i = Q'a_i + E'l_i`. Here E is orthonormal and ort
     T = [M + A'A,\, A'L;\; L'A,\, L'L] \quad (2m \times 2m). \tag{2}
 
 Let :math:`T = V'\mathrm{diag}(w) V` with :math:`w_1 \ge w_2 \ge \dots`. The first m rows (R, S) of V are the new basis,
-and the eigenvalue :math:`m + 1` is subtracted from all eigenvalues (`shrink`):
+and :math:`w_{m+1}` is subtracted from the m largest eigenvalues (`shrink`):
 
 .. math::
 
@@ -32,10 +32,10 @@ and the eigenvalue :math:`m + 1` is subtracted from all eigenvalues (`shrink`):
 between `shrink` and `replace_basis`. Basis and buffer together have :math:`2 m` rows, so a shrink occurs at most every
 m rounds (E. Liberty's fast form), at a cost of :math:`O(m d + m^2)` per round.
 
-Rounding. E is accurate to rounding times :math:`\|x_i\|^2/l_{ii}^2`. The accumulated error is counted (DRIFT), and Q is
-orthonormalised again before the error reaches 1e-10. A context with a residual below :math:`10^{-6} \|x\|^2` is not
-buffered, but is added to M as if it were in the span. A residual below :math:`10^{-12} \|x\|^2`, which is a multiple of
-the rounding error of (1), counts as 0.
+Rounding. The relative error of E is about the machine epsilon times :math:`\|x_i\|^2/l_{ii}^2`. These errors are summed
+(DRIFT), and Q is orthonormalised again before the error reaches 1e-10. A context with a residual below
+:math:`10^{-6} \|x\|^2` is not buffered, but is added to M as if it were in the span. A residual below
+:math:`10^{-12} \|x\|^2`, which is a multiple of the rounding error of (1), counts as 0.
 
 Cost: :math:`m d` multiplications for (1) and about as many for an update; :math:`2 m^2 + 2 m d` numbers of memory.
 
@@ -305,9 +305,9 @@ def fill(sketch):
 
 @njit
 def choose(sketch, trace, w, V):
-    """Write the eigenvectors of the m largest eigenvalues into R and, for `solve`, into W; write M of (3).
+    """Write R and S of the m largest eigenvalues, S into the array W for `solve`; write M of (3).
 
-    w, ascending, has the eigenvalues of T, and the columns of V are its eigenvectors.
+    w contains the eigenvalues of T in ascending order, and the columns of V are its eigenvectors.
     """
     scratch, m = sketch.scratch, sketch.most
     mp, last = sketch.M.shape[0], w.shape[0] - 1

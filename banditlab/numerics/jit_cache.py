@@ -2,7 +2,7 @@
 
 numba stores one index file per function, which lists numbered data files. If two processes save at the same time, both
 read the index, add their entry and write it back. One entry is lost, and the other may refer to the wrong file. Here an
-entry is one file that contains its key and is written in one step, so no operating system requires a lock.
+entry is one file that contains its key and is written in one step, so no lock is needed on any operating system.
 
 Entries are pickles, and a pickle can run code. Folders and files that other users own or may write are therefore not
 used. New ones are readable and writable only by this user, for any umask.

@@ -9,8 +9,9 @@ The quadratic is :math:`A = \lambda I + \sum_s \kappa_s \phi_s \phi_s'` and :mat
     a = L^{-1} D^{1/2} k_x, \quad \phi' A^{-1} \phi = (k(x, x) - a'a)/\lambda, \quad
     \phi' A^{-1} b = (k_x' \beta - a'r)/\lambda,
 
-with :math:`r = L^{-1} D^{1/2} G \beta`. A round adds a row to L, :math:`\sqrt{\kappa}\, a` and its diagonal entry, and
-changes r by a multiple of :math:`\beta_t`. It costs one triangular solve, and L is the only stored matrix.
+with :math:`r = L^{-1} D^{1/2} G \beta`. A round adds a row to L, which consists of :math:`\sqrt{\kappa}\, a` and a
+diagonal entry, and adds
+:math:`\beta_t a` and a new entry to r. It costs one triangular solve, and L is the only stored matrix.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ r"""The kernels: :math:`x'y`, :math:`\exp(-\|x - y\|^2 / (2\, \text{parameter}^2
 class Dual(NamedTuple):
     r"""The quadratic in its dual form, for at most `capacity` rounds.
 
-    n (1,) is the number of rounds. X (capacity, d) has their contexts; s (:math:`\sqrt{\kappa}`), :math:`\beta` and r
-    have shape (capacity,). L is packed by rows. For `kernel` and `parameter`, see `kernel_value`. `regularization` is
+    n (1,) is the number of rounds so far. X (capacity, d) contains their contexts; s, which is :math:`\sqrt{\kappa}`,
+    and the :math:`\beta` and r of the module's formulas (capacity,) have one entry per round. L is stored by rows,
+    without the entries above the diagonal. For `kernel` and `parameter`, see `kernel_value`. `regularization` is
     :math:`\lambda`. k and a (capacity,) are work arrays.
     """
 

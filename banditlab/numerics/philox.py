@@ -53,7 +53,7 @@ def _uniform(high, low):
 @njit
 def normals(key, round_, word, out):
     """Fill `out` (n,) with standard normals, which are a function of the key, the round (below :math:`2^{32}`) and the
-    64-bit word.
+    64-bit number `word`.
     """
     k, t = np.uint64(key), np.uint64(round_) & _LOW
     n = out.shape[0]

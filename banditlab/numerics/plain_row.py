@@ -9,9 +9,10 @@ from banditlab.numerics.jit import njit
 def fill_row(numbers, centers, scales, places, most, divisor, root, hair, constant, x):
     r"""Write the context of p numbers into x (d,), which already has the nominal features, and return True.
 
-    `x[places[j]]` is set to :math:`v_j - \text{center}_j`, divided by :math:`\text{scale}_j`, `divisor` and `root` in
-    turn, times `hair`. The last entry is set to `constant`, unless that is NaN. If the squared norm before `divisor` is
-    NaN or at least `most`, the function returns False and x is undefined.
+    `x[places[j]]` is set to :math:`(v_j - \text{center}_j)/\text{scale}_j`. If the squared norm of these and the
+    nominal features is NaN or at least `most`, the function returns False and x is undefined. Otherwise the features
+    are divided by `divisor` and `root` in turn, and multiplied by `hair`. The last entry is set to `constant`, unless
+    that is NaN.
     """
     size = x.shape[0]
     if constant == constant:

@@ -1,4 +1,4 @@
-r"""The projection of Online Newton Step onto the product of K row balls, in the norm of a matrix A.
+r"""The projection of Online Newton Step onto the product of K balls, one per row of W, in the norm of a matrix A.
 
 .. math::
 
@@ -255,7 +255,8 @@ def curvature(ball, P, count, d):
 def newton_direction(ball, P, B, count, d):
     """Write the secular Newton step on F into `ball.move`, and each row's separate step into `ball.alone`.
 
-    A multiplier that would become negative is set to 0, and the step of the other rows is computed again.
+    If a multiplier would become negative, its row is pinned: the multiplier becomes 0, and the step of the other rows
+    is computed again.
     """
     curvature(ball, P, count, d)
     for a in range(count):
@@ -332,7 +333,9 @@ def search(ball, P, B, count, d, worst, dual, halvings):
 
 @njit(arrays="new")
 def project(ball, P, B):
-    """Write the projection of `ball.V` (Kd,) onto the row balls in the norm of :math:`P^{-1}` into `ball.W`."""
+    """Project `ball.V` (Kd,) onto the product of the rows' balls in the norm of :math:`P^{-1}`, and write it into
+    `ball.W`.
+    """
     K = ball.nu.shape[0]
     d = ball.V.shape[0] // K
     overwrite(ball.W, ball.V)

@@ -53,9 +53,9 @@ def strip_times(P, i, columns, X, tile, strip):
 
 @inline
 def subtract_rows_of(P, i, I, V, a):
-    """Subtract four :math:`f f'` from the rows I to :math:`I + 7` of a packed P, which are stored from index i.
+    """Subtract :math:`f f'`, for four vectors f, from the rows I to I + 7 of a packed P, which are stored from index i.
 
-    The four f are the rows of V (m, D) from a on.
+    The four vectors are the rows a to a + 3 of V (m, D).
     """
     D = V.shape[1]
     o = a * D + I

@@ -74,7 +74,8 @@ def aioli_roots(m, q, w, z):
 def nearly_root(z, goal, half):
     r"""Return the root of :math:`z + \text{half} \tanh(z/2) = \text{goal}` with an error of about 1e-3.
 
-    The function makes one Newton step from a z near the root, with tanh approximated by a fraction :math:`n/d`.
+    The function makes one Newton step from a z near the root, with tanh approximated by a rational function
+    :math:`n/d`.
     """
     x = 0.25 * z * z
     d = 945.0 + x * (420.0 + x * 15.0)
@@ -89,7 +90,7 @@ def aioli_root_and_sigmoids(m, q, w):
     The function computes one exponential, at some z near :math:`|t|`. :math:`\tanh(z/2)` and its derivatives are
     polynomials in this exponential, so :math:`|t| - z` is a power series in the Newton step. The change of the
     sigmoids is a power series in :math:`|t| - z`. If four terms of the series are not accurate enough, the function
-    takes the Newton step itself to a nearer z.
+    moves z by the Newton step and repeats.
     """
     half, goal = 0.5 * w * q, abs(m)
     z = max(goal - half, goal / (1.0 + 0.5 * half))  # tanh(z/2) is at most 1 and at most z/2, so the root is larger

@@ -1,4 +1,4 @@
-r"""Lower bounds on the mean of weighted rewards, by betting (see docs/theory/off-policy.md).
+r"""Lower confidence bounds on the mean of weighted rewards, by betting (see docs/theory/off-policy.md).
 
 The terms :math:`x_i \ge -k` are unbounded above. Their conditional mean given the past is at most the value of the
 target policy in round i. Both bounds hold for any largest weight, and do not use it.
@@ -40,7 +40,7 @@ def earlier_means(x: Floats, rounds: int = 0, total: float = 0.0) -> Floats:
 
 
 class FixedBound:
-    r"""A lower bound of a constant mean at a number of rounds that is fixed in advance.
+    r"""A lower confidence bound on a constant mean, valid at one number of rounds that is fixed in advance.
 
     It is the least m at which the wealth :math:`\prod_i (1 + \min(\lambda_i, c/(m + k)) (x_i - m))` is at most
     :math:`1/\alpha`, with :math:`c = 1/2` and bets :math:`\lambda_i` from the variance of earlier terms. It stores
@@ -80,11 +80,11 @@ class FixedBound:
 
 
 class RunningBound:
-    r"""A lower bound on the average of the conditional means so far, which may change; it holds at all rounds simultaneously.
+    r"""A lower confidence bound on the average of the conditional means so far, valid in all rounds simultaneously.
 
-    With a forecast :math:`g_i` in [0, 1] from earlier terms, it is the least m at which the wealth
-    :math:`\sum_j \frac{1}{J} \prod_i (1 + \lambda_j (x_i - g_i)) e^{-\lambda_j (m - g_i)}` is at most :math:`1/\alpha`.
-    It stores J + 3 numbers, whatever the number of rounds.
+    The conditional means may change. With a forecast :math:`g_i` in [0, 1] from earlier terms, the bound is the least m
+    at which the wealth :math:`\sum_j \frac{1}{J} \prod_i (1 + \lambda_j (x_i - g_i)) e^{-\lambda_j (m - g_i)}` is at
+    most :math:`1/\alpha`. It stores J + 3 numbers, whatever the number of rounds.
 
     Parameters
     ----------
@@ -111,7 +111,9 @@ class RunningBound:
         return float(logsumexp(logs)) - math.log(len(logs))  # (8)
 
     def bound(self, alpha: float) -> float:
-        r"""Return the bound, in [0, 1], which is above the average in any round with probability at most :math:`\alpha`."""
+        r"""Return the bound, in [0, 1]; the probability that it exceeds the average in some round is at most
+        :math:`\alpha`.
+        """
         return least(self.wealth, alpha)
 
 

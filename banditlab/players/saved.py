@@ -38,7 +38,7 @@ M = TypeVar("M", bound=Plain)
 
 
 class Fields(dict[str, Any]):
-    """The decoded fields of a player or a named tuple; the new object's type determines which."""
+    """The decoded fields of a player or of a named tuple; which of the two is known from the object to restore."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ files
@@ -164,7 +164,7 @@ def _plain(value: Any) -> Any:
 
 
 def decode(node: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
-    """Return the value that `encode` encoded, with arrays from `arrays`; raise a ValueError if the node is not its output."""
+    """Return the value that `encode` encoded, with arrays from `arrays`; raise a ValueError if `node` is invalid."""
     if not isinstance(node, dict) or len(node) != 1:
         raise ValueError(f"{path} is not an encoded value")
     [(kind, value)] = node.items()
@@ -204,7 +204,7 @@ def _generator(state: Any, path: str) -> np.random.Generator:
 
 
 def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> None:
-    """Raise a ValueError unless `new` may replace `old` in the state of a bit generator, whose arrays are lists."""
+    """Raise a ValueError unless `new`, with lists for arrays, may replace `old` in the state of a bit generator."""
     if isinstance(old, dict):
         if not isinstance(new, dict) or new.keys() != old.keys():
             raise ValueError(f"{path} must have the names {', '.join(old)}")
@@ -223,7 +223,7 @@ def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> 
 
 
 def restored(old: Any, new: Any, path: str = "state") -> Any:
-    """Return a copy of `new` that can replace `old`; raise a UsageError that names the first mismatch between them.
+    """Return `old` with the values of `new`; raise a UsageError that names the first mismatch between them.
 
     Arrays are written in place, so a wrapper and its wrapped player still share them. If something does not match,
     nothing is written, except in a wrapped player, which checks its own state.
@@ -302,7 +302,9 @@ def within(value: Any, path: str, least: Any, largest: Any, divisor: Any = 0) ->
 
 
 def same(old: Any, new: Any) -> bool:
-    """Return whether arrays, numbers, strings or lists of them are equal, with numbers equal up to rounding."""
+    """Return whether arrays, numbers, strings or containers of them are equal; floats outside arrays may differ by
+    rounding.
+    """
     if isinstance(old, np.ndarray):
         return isinstance(new, np.ndarray) and np.array_equal(old, new)
     if isinstance(old, list | tuple):

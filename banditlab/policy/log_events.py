@@ -33,7 +33,7 @@ class AnsweredDecisions:
             self.names = reader.names(self.policy.core.classes)
             decisions, self.rounds = reader.count()
         if self.rounds < 2:
-            raise UsageError(f"{address}: fewer than two decisions have an answer")
+            raise UsageError(f"{address}: fewer than two decisions have feedback")
         left = decisions - self.rounds
         self.notes = [
             f"{left:,} of {decisions:,} decisions have no answer, or no context any more, and are left out: the value is that "

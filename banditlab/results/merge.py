@@ -78,7 +78,7 @@ def _part(folder: Path) -> dict[str, Any]:
     plan = read_plan(folder)
     shard: dict[str, Any] = plan.get("shard") or {}
     if not {"index", "of", "plan", "places"} <= shard.keys() or len(shard["places"]) != len(plan["runs"]):
-        raise UsageError(f"{folder}: not a part of a sweep; create one with `banditlab run SPEC --shard i/n -o DIR`")
+        raise UsageError(f"{folder}: not a part of a sweep; create a part with `banditlab run SPEC --shard i/n -o DIR`")
     return plan
 
 

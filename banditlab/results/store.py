@@ -54,7 +54,9 @@ class Store:
     # -------------------------------------------------------------------------------------------------------------- writing
 
     def write(self, name: str, data: bytes, *, has_lock: bool = False) -> None:
-        """Write a file, completely or not at all; the manifest lists it before it is renamed, both under the lock."""
+        """Write a file, completely or not at all; under the lock, list it in the manifest and then give it its final
+        name.
+        """
 
         def put(fresh: str, file: Path) -> None:
             with contextlib.nullcontext() if has_lock else self.lock():
@@ -79,7 +81,7 @@ class Store:
     def forgive(self, run_ids: Collection[str]) -> None:
         """Remove the failure records of runs that are now stored.
 
-        Records of failed comparators of an adaptive stream, which have its run's id, remain.
+        The failure records of an adaptive stream's comparators remain, although they have the id of the stream's run.
         """
         for record in failure_records(self.files, run_ids):
             if record["player"] != COMPARATOR:
@@ -96,7 +98,7 @@ class Store:
         self.write_comparator_files(stream_id, [buffer.getvalue(), parquet_of(table_of(rows))])
 
     def write_comparator_files(self, stream_id: str, contents: Sequence[bytes]) -> None:
-        """Write a stream's `comparator_files`, first W, because the rows mark both as complete."""
+        """Write a stream's `comparator_files`, the weights first, because the file of rows marks both as complete."""
         for name, data in zip(self.comparator_files(stream_id), contents, strict=True):
             self.write(name, data)
         (self.folder / "failed" / f"{stream_id}.json").unlink(missing_ok=True)
@@ -104,8 +106,8 @@ class Store:
     def write_plan(self, resolved_toml: str, plan: dict[str, Any]) -> Path | None:
         """Store the resolved spec and its run ids, stream ids and skipped pairs.
 
-        If the folder has the report of a spec with other runs, that report is first moved to a separate folder with its
-        spec, plan and tables. Returns that folder, or None.
+        If the folder has a report on runs outside this plan, that report is first moved to a separate folder with its
+        spec, plan and tables. Returns the separate folder, or None.
         """
         kept = self._keep_report(plan)
         self.write("spec.toml", f"{resolved_toml.rstrip()}\n".encode())
@@ -134,7 +136,10 @@ class Store:
     # -------------------------------------------------------------------------------------------------------------- reading
 
     def done(self) -> tuple[set[str], list[str]]:
-        """Return (ids of finished runs, first ids of damaged shards). Damaged files are renamed and reported."""
+        """Return the ids of finished runs, and the first id of each damaged shard unless that run is finished.
+
+        Damaged files are renamed and reported.
+        """
         with self.lock():
             damaged = damaged_files(self.folder)
             for name in damaged:

@@ -97,7 +97,7 @@ def page(rows: list[dict[str, float]], searches: list[Found], command: str, seco
     peaks = " and ".join(f"{tops[edge]['phi']:.3f} at k = {tops[edge]['k']} for $\\gamma$ = {edge}" for edge in EDGES)
     answer = (
         f"The error rate is not monotone in k. Up to {MOST} classes the largest $\\phi_{{20}}^1(0)$ is {peaks}. "
-        "With more classes the vote gets easier, as the paper notes for $\\gamma$ = 0.1. "
+        "Beyond these k the error rate decreases, as the paper notes for $\\gamma$ = 0.1. "
         f"The bounds are exceeded in {above} of {settings:,} settings.\n"
     )
     at = {(row["edge"], row["k"]): row for row in rows}

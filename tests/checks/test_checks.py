@@ -175,7 +175,7 @@ def test_a_partial_is_checked_at_its_settings() -> None:
 
 
 def test_a_factory_needs_a_kind() -> None:
-    with pytest.raises(UsageError, match="a factory needs kind = 'agents', 'forecasters' or 'envs'"):
+    with pytest.raises(UsageError, match="a factory needs kind = 'agents', 'boosters', 'forecasters' or 'envs'"):
         run_checks(lambda problem, rng: Banditron(problem, rng))
     assert {r.status for r in run_checks(lambda problem, rng: Banditron(problem, rng), "agents")} == {"passed"}
 

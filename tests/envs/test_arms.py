@@ -160,9 +160,9 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
         ({"arms": ["gpt4", "llama", "gpt4"]}, "arms and costs name the column 'gpt4' twice"),
         ({"arms": ["gpt4", "mixtrall"]}, "arms: there is no column 'mixtrall'; did you mean 'mixtral'?"),
         ({"label": "source"}, "arms and label cannot be combined, got label 'source'; leave one out"),
-        ({"arms": None, "label": "source", "right_above": 0.5}, "right_above must be a finite number, given with arms"),
-        ({"right_above": float("nan")}, "right_above must be a finite number, given with arms, got nan"),
-        ({"right_above": "high"}, "right_above must be a finite number, given with arms, got 'high'"),
+        ({"arms": None, "label": "source", "right_above": 0.5}, "right_above (--right-above) needs arms (--arms)"),
+        ({"right_above": float("nan")}, "right_above must be a finite number, got nan"),
+        ({"right_above": "high"}, "right_above must be a finite number, got 'high'"),
         ({"arms": ["gpt4", "length"]}, "arms: column 'length' has '0.40"),
         (
             {"arms": ["gpt4", "source"]},
@@ -172,7 +172,10 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
             {"arms": ["gpt4", "source"], "right_above": 0.5},
             "has 'a' in row 0, counted from 0; it must be a finite number",
         ),
-        ({"costs": ["usd_gpt4"]}, "costs (--costs) must name one column per arm, in their order: 3, got 1"),
+        (
+            {"costs": ["usd_gpt4"]},
+            "costs (--costs) must name one column per arm, in the order of arms: expected 3, got 1",
+        ),
         ({"costs": ["usd_gpt4", "length", "usd_gpt"]}, "costs: there is no column 'usd_gpt'; did you mean 'usd_gpt4'?"),
         ({"costs": ["usd_gpt4", "length", "gpt4"]}, "arms and costs name the column 'gpt4' twice"),
         (
@@ -181,16 +184,16 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
         ),
         (
             {"arms": None, "label": "source", "costs": ["usd_gpt4"]},
-            "must name one column per arm, in their order: 0, got 1",
+            "must name one column per arm, in the order of arms: expected 0, got 1",
         ),
-        ({"worth": 2.0}, "worth (--worth) must be a number above 0, given with right_above and costs, got 2.0"),
+        ({"worth": 2.0}, "worth (--worth) needs right_above (--right-above) and costs (--costs)"),
         (
             {"right_above": 0.5, "costs": ["usd_gpt4", "length", "user"], "worth": -1.0},
             "worth (--worth) must be a number",
         ),
         (
             {"right_above": 0.5, "costs": ["usd_gpt4", "length", "user"], "worth": "much"},
-            "above 0, given with right_above",
+            "worth (--worth) must be a number above 0, got 'much'",
         ),
         ({"per": "user"}, "per (--per) must be a nominal feature of a table with arms, got 'user'"),
         (

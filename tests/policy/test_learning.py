@@ -230,7 +230,7 @@ def test_the_columns_of_an_event_log_are_those_of_its_policy(uniform_log: Path, 
 
 def test_a_log_without_two_answers_teaches_nothing(policy_file: Path, tmp_path: Path) -> None:
     Policy.open(policy_file, tmp_path / "e.db").close()
-    with pytest.raises(UsageError, match="fewer than two decisions have an answer"):
+    with pytest.raises(UsageError, match="fewer than two decisions have feedback"):
         train_from_log(tmp_path / "e.db", tmp_path / "p")
     for ending in ("csv", "parquet", "dsjson"):
         with pytest.raises(UsageError, match=rf"log\.{ending}: fewer than two decisions or actions"):

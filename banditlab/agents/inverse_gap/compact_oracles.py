@@ -1,7 +1,7 @@
 """AIOLI oracles for long dense contexts: a diagonal per class, or a block per class in a shared sketch.
 
 The two competing sets of models share one sketch, which kernels read from the agent's state. Both sets therefore use
-the same projection of the context, and rotate with the same basis.
+the same projection of the context, and are rotated together when the basis changes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def sketched_context(state, x):
 
 @njit(arrays="views")
 def widened_context(state, x):
-    """Add the context's direction to a basis with fewer than m rows, and return the sketch."""
+    """Like `sketched_context`, but also add the context's direction to the basis if it has fewer than m rows."""
     sketch, winner = sketched_context(state, x), state.winner[0]
     if widen_basis(sketch):
         if winner != 1:

@@ -31,36 +31,38 @@ class ObamaLite(KernelAgent):
 
     Update rule (OBAMA, :math:`\mu = \gamma`): the agent draws :math:`\hat y` from
     :math:`q_t = (1 - \mu) \mathbb{E}_{W \sim P_t}[\mathrm{softmax}(W x_t)] + \mu/K`. A coin flip of probability
-    :math:`\mu` selects a uniform draw instead of a draw from the average. On a hit
+    :math:`\mu` selects a uniform draw instead of a draw from the average. On a hit (a right action)
     :math:`L_t(W) = \mathrm{loss}(W x_t, y_t)/q_t(y_t)`, else :math:`L_t = 0`; :math:`P_{t+1}(W)` is proportional to
     :math:`P_t(W) \exp(-\eta L_t(W))`. With :math:`\eta = \mu/K` every factor is a tempered likelihood
     :math:`\mathrm{softmax}(W x)_y^{w_t}` with :math:`w_t = \eta/q_t(y_t)` in (0, 1]. The prior is
-    :math:`N(0, (B^2/d) I)`, for which :math:`E\|W_k\|^2 = B^2`. Unlike in the paper, the average is decoded before it
-    is mixed with :math:`\mu/K`: :math:`h(\mathbb{E}[\mathrm{softmax}])` replaces it. With `decoding = "sample"` the
-    rule is the paper's.
+    :math:`N(0, (B^2/d) I)`, for which :math:`E\|W_k\|^2 = B^2`. Unlike in the paper, a decoding h is applied to the
+    average before it is mixed with :math:`\mu/K`:
+    :math:`q_t = (1 - \mu)\, h(\mathbb{E}[\mathrm{softmax}(W x_t)]) + \mu/K`. With `decoding = "sample"` the rule is the
+    paper's.
 
     `sampler` selects the representation of :math:`P_t`, and `diagnostics()` returns its name:
 
     * "laplace": a Gaussian :math:`N(M, C)`. Each factor moves the mean by an implicit (proximal) step and the
       covariance by a Laplace step (an extended Kalman filter; exact algebra in `numerics.gaussian_posterior`). The
       average is over `samples` logit vectors :math:`M x + R n`, :math:`R R' = J C J'`. The antithetic standard normal
-      nodes n are drawn once. If the classes are permuted, the results are permuted in distribution, and for given nodes
-      up to their Monte Carlo error.
+      nodes n are drawn once. A permutation of the classes permutes the distribution of the results. For fixed nodes it
+      permutes the results up to the Monte Carlo error.
     * "net": N = `members` matrices are drawn once from the prior, and their weights are exact. This is the aggregating
       algorithm over these N matrices.
-    * "grid", for :math:`(K-1) d` at most 2: the trapezoidal rule with at most `members` nodes, in the coordinates that
-      matter (for :math:`K = 2`, :math:`d = 1` the difference of the rows), 12 prior deviations in each direction. It is
-      exact up to the grid. In `diagnostics`, "resolution", the posterior's deviation divided by the spacing, should be
-      1 or more, and "edge", the weight on the outermost nodes, should be about 0. (If :math:`B R` is far below 1, many
-      hits move the posterior beyond the grid.)
+    * "grid", for :math:`(K-1) d` at most 2: the trapezoidal rule with at most `members` nodes, in the coordinates on
+      which the softmax depends (for :math:`K = 2`, :math:`d = 1` the difference of the rows), over 12 prior standard
+      deviations in each direction. Its only error is that of the grid. In `diagnostics`, "resolution", the posterior's
+      standard deviation divided by the spacing, should be 1 or more, and "edge", the weight on the outermost nodes,
+      should be about 0. (If :math:`B R` is far below 1, many hits move the posterior beyond the grid.)
     * "mala", for :math:`K d` at most 60: `chains` persistent Langevin chains on the exact posterior, with `steps` steps
       after every hit. The average is over all chains x steps positions and is asymptotically exact. Rounds are played
       one at a time, and time and memory grow with the hits: use it for validation only.
 
-    Every sampler draws from a child stream, so the uniforms of the actions are the same for all samplers.
+    Every sampler has a random generator of its own, so the uniform numbers that select the actions are the same for all
+    samplers.
 
-    At :math:`\mu = 0` the rate is the paper's choice for small norms, :math:`\eta = e^{-2BR}/K`. Matrices of the ball
-    give every class at least the probability :math:`e^{-2BR}/K`. A Gaussian extends beyond the ball; if
+    At :math:`\mu = 0` the learning rate is the paper's choice for small norms, :math:`\eta = e^{-2BR}/K`. Matrices of
+    the ball give every class at least the probability :math:`e^{-2BR}/K`. A Gaussian extends beyond the ball; if
     :math:`q_t(y_t) < \eta`, the weight is cut to 1; `diagnostics` counts such hits. Half-log and sparsemax give a class
     with a forecast below 1/4 only the probability :math:`\mu/K`, so they need :math:`\mu` above 0.
 
@@ -79,10 +81,10 @@ class ObamaLite(KernelAgent):
     constants are derived there; the paper's Theorem 6 has a uniform prior and :math:`O(.)`.
 
     Cost of "laplace": :math:`K(K-1)/2` quadratic forms of size d per round, :math:`O(K^2 d^2)`, and
-    :math:`O(\text{samples}\, K^2)`; a hit takes :math:`O(K^3 d^2)` as a delayed matrix product. Memory:
-    :math:`K^2 d^2/2` numbers. Cost of "net" and "grid": :math:`O(N K d)` per round; memory :math:`N K d` numbers. Cost
-    of "mala": :math:`O(\text{chains}\,\text{steps}\, K d)` per round, and for a hit that number times the number of
-    distinct contexts with hits.
+    :math:`O(\text{samples}\, K^2)`; a hit takes :math:`O(K^3 d^2)`, in matrix products for several hits at once.
+    Memory: :math:`K^2 d^2/2` numbers. Cost of "net" and "grid": :math:`O(N K d)` per round; memory :math:`N K d`
+    numbers. Cost of "mala": :math:`O(\text{chains}\,\text{steps}\, K d)` per round, and for a hit that number times the
+    number of distinct contexts with hits.
 
     Parameters
     ----------
@@ -232,12 +234,13 @@ class ObamaLite(KernelAgent):
     # ----------------------------------------------------------------------------------------- bounds and diagnostics
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return the sampler's name, the hits in updates, the weights cut to 1, and the sampler's own diagnostics.
+        """Return the sampler's name, the numbers of hits and of weights cut to 1, and the sampler's own diagnostics.
 
-        "ess" is the number of independent draws of the average ("laplace"), 1 over the sum of the squared weights
+        "ess" is the number of logit samples ("laplace"), 1 over the sum of the squared weights
         ("net", "grid"), or the effective sample size of the worst coordinate since the last hit ("mala"). "unsolved" is
         the number of implicit steps whose root was not found. "resolution" and "edge" are described in the class.
-        "acceptance" is the rate over all rounds, and "step" is the current step in units of the prior's variance.
+        "acceptance" is the fraction of accepted proposals over all rounds, and "step" is the current step in units of
+        the prior's variance.
         """
         state = self.state
         found: dict[str, Any] = {"sampler": self.sampler, "hits": int(state.hits[HITS]), "cut": int(state.hits[CUT])}

@@ -12,9 +12,10 @@ HITS, CUT = range(2)
 
 @inline
 def answer(qbar, rule, gamma, u, p):
-    r"""Write :math:`q_t = (1 - \mu) h(\text{qbar}) + \mu/K` into p (K,), where h is the decoding.
+    r"""Write :math:`q_t = (1 - \mu) h(\text{qbar}) + \mu/K` into p (K,), with h = `rule` and :math:`\mu` = `gamma`.
 
-    Returns a draw from p and whether the draw was uniform. h(qbar) overwrites qbar.
+    Returns an action drawn from p, and whether it was drawn from the uniform part of p. On return, `qbar` contains
+    h(qbar).
     """
     K = p.shape[0]
     decode_forecast(rule, qbar)

@@ -1,4 +1,4 @@
 """Adapters that let sweeps run agents of other libraries on identical streams (the extra `peers`).
 
-The constructor imports the library: an adapter can be listed and described without it.
+Only the constructor imports the library, so an adapter can be listed and described if the library is not installed.
 """

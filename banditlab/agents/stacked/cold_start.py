@@ -1,8 +1,9 @@
 r"""Changes to StackCB in its first d rounds, in which there are fewer rounds than columns. They are not from a paper.
 
-In these rounds every linear model fits every outcome, and the information is in the directions of hits and misses. If
-the contexts have at least `COLUMNS` K columns, a miss has a target below 0 (`miss_penalty`), upper confidence bounds
-explore (`add_bounds`), and scales are estimated twice as often (`is_due`).
+In these rounds a linear model can fit all outcomes exactly, so only the directions of the contexts of right and of
+wrong actions are informative. If the contexts have at least `COLUMNS` K columns, the ridge expert's target for a wrong
+action is below 0 (`miss_penalty`), its upper confidence bounds are added to the scores (`add_bounds`), and scales are
+estimated twice as often (`is_due`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ COLUMNS = 4
 
 @inline
 def miss_penalty(n, d, K):
-    """Return how far the ridge expert's target of a miss is below 0 after n updates.
+    """Return how far below 0 the ridge expert's target for a wrong action is after n updates.
 
     At first the targets are the corners of a simplex (Mroueh, Poggio, Rosasco and Slotine, NIPS 2012). With two classes
     the result is 0: either one model serves both classes, or both actions may be wrong in the same round.
@@ -28,7 +29,9 @@ def miss_penalty(n, d, K):
 
 @inline
 def is_due(n, d):
-    r"""Return whether scales are estimated again after n rounds: n is a power of two, or up to d three times such a power."""
+    r"""Return whether scales are estimated again after n rounds: n is a power of two, or at most d and 3 times such a
+    power.
+    """
     odd = n
     while odd % 2 == 0:
         odd //= 2

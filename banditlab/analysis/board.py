@@ -2,7 +2,7 @@
 
 Runs are aggregated before they are embedded. A row of the board is a player's setting in an environment of a sweep,
 with its mean over repetitions and interval. Curves are embedded for each player's best setting, and for others up to a
-size limit (`MOST_NUMBERS`). The page for 100,000 runs has a few megabytes.
+size limit (`MOST_NUMBERS`). The page for 100,000 runs takes a few megabytes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 r"""The inverse of a :math:`K d \times K d` matrix A, stored as :math:`d \times d` blocks.
 
 Learners on quadratic surrogates of the multiclass logistic loss share the matrix
-:math:`A = \lambda I + c (H_1 + \dots + H_t)` with :math:`H_s = S_s \otimes x_s x_s'`. Block (l, k) of the symmetric
+:math:`A = \lambda I + c (H_1 + \dots + H_t)` with :math:`H_s = S_s \otimes x_s x_s'`,
+where :math:`S_s = \mathrm{diag}(p) - p p'` for the softmax p of update s. Block (l, k) of the symmetric
 :math:`A^{-1}` is the transpose of block (k, l). The :math:`K (K + 1) / 2` blocks with :math:`k \le l` are stored, row
 by row. The blocks off the diagonal are not symmetric themselves.
 
-A Woodbury step subtracts a sum of squares :math:`f f'` from :math:`A^{-1}`. Its rows f are stored beside the blocks,
-:math:`A^{-1} = M - F'F`, until their arrays are full. They are then subtracted in one set of matrix products. An update
-needs as much arithmetic as a direct one, but memory bandwidth does not limit its speed.
+A Woodbury step subtracts a sum of outer products :math:`f f'` from :math:`A^{-1}`. Its rows f are stored beside the
+blocks, :math:`A^{-1} = M - F'F`, until their arrays are full. They are then subtracted in one set of matrix products.
+This needs as much arithmetic as subtracting them at once, but memory bandwidth does not limit its speed.
 """
 
 from __future__ import annotations
@@ -261,7 +262,7 @@ def add_hessian(blocks, c, root):
     r"""Add c H to A, for the context of At and V and the softmax in `root`; leave the factor L below in `root.L`.
 
     The Woodbury formula is :math:`A^{-1} \mathrel{-}= V Q_c V'` with :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`.
-    This is a sum of squares :math:`f f'` over the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with
+    The subtracted matrix is the sum of :math:`f f'` over the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with
     :math:`L L' = I + 2c\, Y'\tilde{A} Y`.
     """
     V, F, rows, T = blocks.V, blocks.F, blocks.rows, blocks.T
@@ -282,8 +283,9 @@ def rounding_doubt(At, x, lam, centre, u, residual, terms):
     In the direction common to all classes A is :math:`\lambda I`, so
     :math:`\tilde{A} \mathbf{1} = (\|x\|^2 / (2 \lambda)) \mathbf{1}`. The distance of :math:`\tilde{A}` from this
     identity measures the rounding error of :math:`A^{-1}` at x. The other entries are assumed to have an error
-    `ERROR_FACTOR` times as large. T changes by :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`,
-    where u (K,) has the coefficients of the change of h in the round, and r is the root's residual.
+    `ERROR_FACTOR` times as large. Errors :math:`\delta \tilde{A}` and :math:`\delta\, \text{mean}` change T by
+    :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`. Here u (K,) has the coefficients of the
+    change of h in the round, and r (K,) is the residual of the equation that the round solves.
 
     Parameters
     ----------

@@ -340,10 +340,10 @@ class Table(DataSetEnv):
             The column is not among `drop_columns`, an entry is not a number of at least 0, or rows are sparse.
         """
         numbers = self._table.numbers
-        if name not in self.drop_columns or numbers is None:
-            raise UsageError(
-                f"{self.path}: column {name!r} must be among drop_columns, so that it is no feature, in a dense table"
-            )
+        if name not in self.drop_columns:
+            raise UsageError(f"{self.path}: column {name!r} must be among drop_columns, so that it is not a feature")
+        if numbers is None:
+            raise UsageError(f"{self.path}: column {name!r} cannot be read, because the file stays sparse")
         content = files.content_of(self.path, files.read_bytes(self.path), self.format, self.encoding)
         given = self._frame(content).frame[[name]].loc[numbers.tolist()]
         return numbers_of(given, self.path, "a number of at least 0", is_cost, True)[:, 0]

@@ -152,7 +152,7 @@ class Player:
         return cls.plays_blocks and not cls.sparse
 
     def params(self) -> dict[str, Any]:
-        """Return the resolved settings and a wrapped player's; its name is `forecaster.NAME` if both have NAME."""
+        """Return the resolved settings and those of a wrapped player; its NAME is `forecaster.NAME` if both have it."""
         own = {name: getattr(self, name) for name in self.own_settings()}
         if self.wraps is None:
             return own

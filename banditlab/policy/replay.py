@@ -76,7 +76,8 @@ class Replay:
     def target(self, contexts: Floats, actions: NDArray[np.intp], rewards: Floats, p: Floats) -> Floats:
         """Return the agent's probabilities (m, K) in the next m rounds, updated after accepted ones.
 
-        p has the propensities of all actions (m, K), or of the logged actions (m,)."""
+        p has the propensities of all actions (m, K), or of the logged actions (m,).
+        """
         z = (contexts - self._mean) / self._scale
         z /= np.maximum(self._length, np.linalg.norm(z, axis=1, keepdims=True))
         target = np.empty((len(z), len(self._core.classes)))

@@ -161,7 +161,7 @@ def _name(sweep: Results) -> str:
 
 
 def _titles(sweeps: Sequence[Results]) -> list[str]:
-    """Return the names of the sweeps, with the folder or its path if two names are equal."""
+    """Return the names of the sweeps; equal names are followed by the folder's name, or by its path if still equal."""
     names = [_name(sweep) for sweep in sweeps]
     for folders in ([s.out.name for s in sweeps], [s.out for s in sweeps]):
         more = [f"{_name(s)} in {folder}" for s, folder in zip(sweeps, folders, strict=True)]

@@ -36,14 +36,18 @@ ERROR_FACTOR = 4.0
 class Blocks(NamedTuple):
     """The inverse: M, F and rows are the state; the other arrays are work arrays.
 
-    M (K(K+1)/2, d, d) has the blocks. F (K, capacity K, d) has rows[0] pending rows f: `F[k, i]` is block k of
-    :math:`f_i`, and capacity is the number of updates that may be pending. At (K, K) has
-    :math:`(1/2) x' (A^{-1})_{kl} x` at the last context, and V (K, K, d) has `V[k, l]`, :math:`(A^{-1})_{kl} x`. In Fx
-    (capacity K, K), `Fx[i, k]` is `F[k, i]` times x; FxFx (K, K) is the transpose of `Fx` times `Fx`. `seen` (d,) is
-    the context of At, of the upper half of V and of Fx; `at` (1,) is 1 if there is one. f (capacity K,) is one column
-    of Fx, C (K, d) is one row of blocks of :math:`F'` times `Fx`, and D (d, d) is one block of :math:`F'F`. T (K, K)
-    has an update's rows f as combinations of the rows of V. For a batch, Xt has the contexts as columns. MXt (d BATCH,)
-    is a block times Xt, FX (K, K BATCH) is one update's rows times Xt, and Ats (K(K+1)/2, BATCH) has the contexts' At.
+    * M (K(K+1)/2, d, d): the blocks.
+    * F (K, capacity K, d): the rows[0] pending rows f; `F[k, i]` is block k of :math:`f_i`. At most `capacity` updates
+      are pending.
+    * At (K, K): :math:`(1/2) x' (A^{-1})_{kl} x` at the last context x.
+    * V (K, K, d): `V[k, l]` is :math:`(A^{-1})_{kl} x`.
+    * Fx (capacity K, K): `Fx[i, k]` is `F[k, i]` times x. FxFx (K, K): the transpose of `Fx` times `Fx`.
+    * seen (d,): the context of At, of the upper half of V and of Fx, if at[0] is 1.
+    * f (capacity K,): one column of Fx. C (K, d): one row of blocks of :math:`F'` times `Fx`. D (d, d): one block of
+      :math:`F'F`.
+    * T (K, K): an update's rows f as combinations of the rows of V.
+    * For a batch, Xt: the contexts as columns. MXt (d BATCH,): a block times Xt. FX (K, K BATCH): one update's rows
+      times Xt. Ats (K(K+1)/2, BATCH): the contexts' At.
     """
 
     M: NDArray[np.float64]

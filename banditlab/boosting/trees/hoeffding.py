@@ -119,7 +119,7 @@ class HoeffdingTree(ProbableLearner):
         favours splits that cut off the outermost examples.
     splits
         "usual", or "coded", as in the code of Jung, Goetz and Tewari. With "coded", a leaf that attempts to split while
-        its examples do not differ in any numeric column never splits, and counts its classes from zero again. (This
+        its examples do not differ in any numeric column never splits later, and its class counts restart at 0. (This
         does not apply if there are nominal columns.) In that code boosters use weights above the grace period, which
         cause such attempts after a single example, so these trees stay small. Also, the count of each category in each
         class at a leaf is higher by 1. A nominal split creates as many leaves as categories have occurred, and assigns

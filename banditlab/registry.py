@@ -215,7 +215,9 @@ def refuse_exposed(lab: Path) -> None:
         reason = f"{error.filename} cannot be read ({error.strerror})"
     if reason:
         quoted = shlex.quote(printable(lab))
-        raise UsageError(f"{reason}: the lab {printable(lab)} is not loaded automatically; --lab {quoted} trusts it")
+        raise UsageError(
+            f"{reason}: the lab {printable(lab)} is not loaded automatically; if you trust it, use --lab {quoted}"
+        )
 
 
 def _entries(lab: Path) -> Iterator[Path]:

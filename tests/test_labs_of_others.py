@@ -201,7 +201,7 @@ def test_nothing_of_it_is_run(
     assert not (lab.parent / "sprung").exists()
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("banditlab: ")
-    assert line.endswith(f": the lab {lab} is not loaded automatically; --lab {lab} trusts it")
+    assert line.endswith(f": the lab {lab} is not loaded automatically; if you trust it, use --lab {lab}")
 
 
 @pytest.mark.parametrize("attack", [all_of_it, agents_is_open_to_all, file_is_anothers])
@@ -218,7 +218,7 @@ def test_a_folder_without_the_file_is_looked_at_in_the_same_way(
 @pytest.mark.parametrize("attack", [agents_is_open_to_all, mark_is_a_dangling_link, all_of_it])
 def test_a_lab_that_is_named_is_trusted(attack: Callable[[Path], None], lab: Path) -> None:
     attack(lab)
-    with pytest.raises(UsageError, match=r"--lab .* trusts it"):
+    with pytest.raises(UsageError, match=r"if you trust it, use --lab "):
         refuse_exposed(lab)
     Registry().open_lab(lab)
     assert (lab.parent / "sprung").exists()

@@ -17,10 +17,10 @@ from banditlab.problem import Problem
 
 
 class State(NamedTuple):
-    """The state: counts (V, K, 2), the misses and hits of each action at each value of the column.
+    """The state: counts (V, K, 2), the misses and hits of each action for each result v of `value_of`.
 
-    `block` (2,) contains the first and the last feature of the column that the setting `per` selects. `tally` (2,)
-    contains the key of the agent's draws and the number of decisions.
+    `block` (2,) contains the first feature of the column that the setting `per` selects, and 1 plus its last feature.
+    `tally` (2,) contains the key of the agent's draws and the number of decisions.
     """
 
     counts: NDArray[np.int64]

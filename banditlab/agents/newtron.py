@@ -100,7 +100,7 @@ class Newtron(KernelAgent):
     :math:`\gamma \sim T^{-1/3}`, and the last :math:`\gamma \sim T^{-1/2}`. `gamma = "theory"` has the last form; at
     the default :math:`\alpha = 1` the theorem covers it only for :math:`T \ge e^{8 R D}`, which few runs reach. The
     constants are not published, so `bound` returns None. The theorem covers `ball=True` only. The :math:`\beta` of
-    "theory" is not from the paper. It makes :math:`f_t` a lower bound of :math:`l_t` in conditional expectation on the
+    "theory" is not from the paper. It makes :math:`f_t` a lower bound on :math:`l_t` in conditional expectation on the
     Frobenius ball (for :math:`\gamma = 0` and small steps; supported by a numerical search, not proved).
 
     Cost: :math:`O(K d^2)` per round, a few passes over K :math:`d \times d` matrices if the ball constraint is active.
@@ -184,8 +184,9 @@ class Newtron(KernelAgent):
     def diagnostics(self) -> dict[str, Any]:
         """Return the solver's counts and the largest drift.
 
-        The counts are solves, solves with an active constraint, applications of G, and changes of the reference
-        multiplier.
+        solves: quadratic programmes solved. binding: those with an active ball constraint. applications: products with
+        the operator G of the solver. refactorisations: changes of its reference multiplier. stalled: solves that
+        reached the largest number of such changes.
         """
         programme = self.state.programme
         solves, binding, applied, refactored, stalled, _ = (int(n) for n in programme.tally)

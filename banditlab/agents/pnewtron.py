@@ -136,8 +136,8 @@ class PNewtron(KernelAgent):
     paper's :math:`\alpha` and a small :math:`\gamma`, one step can be larger than the ball. Rounding then changes
     actions within a thousand rounds, so two correct implementations agree in distribution only.
 
-    Cost: :math:`O(K d)` per round, :math:`O(K\, \mathrm{nnz}(x))` for sparse contexts; this includes as many divisions,
-    and K exponentials. Memory: :math:`3 K d` numbers.
+    Cost: :math:`O(K d)` per round, :math:`O(K\, \mathrm{nnz}(x))` for sparse contexts. This includes one division per
+    updated entry of V, and K exponentials. Memory: :math:`3 K d` numbers.
 
     Parameters
     ----------

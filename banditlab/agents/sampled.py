@@ -33,8 +33,8 @@ def decide(z, u, rule, p):
 def rounds_with_labels(state, X, y, U, rate, rule, z, p, action, correct, p_true, explored):
     """Run one block of rounds, in which labels are queried with probability `rate`.
 
-    `update_kernel` writes into z the forecast before the update; actions do not change the state. Returns n, or the
-    first round whose decision is invalid because its logits are not finite.
+    `update_kernel` writes into z the forecast before the update; actions do not change the state. Returns the number
+    of rounds in the block, or the index of the first round whose decision is invalid because its logits are not finite.
     """
     state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
     for t in range(y.shape[0]):

@@ -2,7 +2,7 @@
 
 Runs are aggregated before they are embedded. A row of the board is a player's setting in an environment of a sweep,
 with its mean over repetitions and interval. Curves are embedded for each player's best setting, and for others up to a
-size limit (`MOST_NUMBERS`). The page for 100,000 runs has a few megabytes.
+size limit (`MOST_NUMBERS`). The page for 100,000 runs takes a few megabytes.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _name(sweep: Results) -> str:
 
 
 def _titles(sweeps: Sequence[Results]) -> list[str]:
-    """Return the names of the sweeps, with the folder or its path if two names are equal."""
+    """Return the names of the sweeps; equal names are followed by the folder's name, or by its path if still equal."""
     names = [_name(sweep) for sweep in sweeps]
     for folders in ([s.out.name for s in sweeps], [s.out for s in sweeps]):
         more = [f"{_name(s)} in {folder}" for s, folder in zip(sweeps, folders, strict=True)]

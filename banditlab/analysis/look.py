@@ -89,7 +89,7 @@ def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, S
     """Return one style per label, which is the same in every figure, report and board.
 
     The style of a player of banditlab depends on its index in `ORDER`. The style of another player depends on a hash of
-    its label, or on the next free number if two labels of a figure have the same hash. References are grey and dashed.
+    its label; if that number is taken in a figure, the next free one is used. References are grey and dashed.
     """
     looks: dict[str, Style] = {}
     taken = {ORDER.index(label) for label in labels if label in ORDER}
@@ -103,7 +103,7 @@ def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, S
 
 
 def _free_number(label: str, taken: Container[int]) -> int:
-    """Return a number from the label's hash, or the next free one; large numbers mean another marker."""
+    """Return a style number from the label's hash, or the next free one; once all are taken, other markers are used."""
     n = len(COLOURS) * len(DASHES)
     number = int.from_bytes(hashlib.sha256(label.encode("utf-8", "replace")).digest()[:4], "big") % n
     numbers = ((number + i) % n + n * lap for lap in range(len(MARKERS)) for i in range(n))

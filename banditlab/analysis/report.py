@@ -149,7 +149,7 @@ def write_report(out: str | os.PathLike[str] | Results) -> Path:
 
 
 def _titles(every: list[Arena]) -> list[str]:
-    """Return the name of each arena's data, or its full title if two names would be the same."""
+    """Return the name of each arena's data set, or its full title if two names would be the same."""
     names = {arena.environment: data_title(arena.environment) for arena in every}
     short_names = list(names.values())
     full = {e: environment_title(e) if short_names.count(name) > 1 else name for e, name in names.items()}
@@ -197,7 +197,7 @@ def _guarantees(arena: Arena) -> pd.DataFrame:
 
 
 def _joined(table: Callable[[Arena], pd.DataFrame], every: list[Arena]) -> pd.DataFrame:
-    """Return a table of the ranked players and of their references, which `kind` distinguishes."""
+    """Return one table of the ranked players and of the references beside them; the column `kind` tells them apart."""
     parts = [table(arena).assign(kind=arena.kind) for arena in every]
     full = [part for part in parts if len(part)]
     return pd.concat(full, ignore_index=True) if full else parts[0]
@@ -207,7 +207,7 @@ def _joined(table: Callable[[Arena], pd.DataFrame], every: list[Arena]) -> pd.Da
 
 
 def _pictures(arena: Arena, stem: str) -> Iterator[Picture]:
-    """Draw the figures for browsers without scripts, write them as files, and yield them."""
+    """Draw the figures that the page shows if JavaScript is off, write them as SVG files, and yield each `Picture`."""
     from banditlab.analysis import plots  # importing matplotlib and seaborn takes longer than a board
 
     results = arena.results

@@ -58,7 +58,7 @@ class Booster(RoundLabelAgent):
         self._grove = Grove()
 
     def _forest(self) -> Forest | None:
-        """Return the learners for compiled loops, or None if one of them overrides the choice of a class."""
+        """Return the table of learners that compiled loops use, or None if a learner has its own rule of choice."""
         return self._grove.forest(self.learners, self._ties)
 
     @classmethod

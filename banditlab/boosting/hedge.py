@@ -49,7 +49,7 @@ def expert_weights(mistakes, fading, v):
 
 @inline
 def mix_experts(mistakes, choices, fading, v, p):
-    """Write the distribution of the label of an expert drawn by its weight into p (K,).
+    """Write into p (K,) the distribution of the label of an expert that is drawn in proportion to its weight.
 
     `choices` (N,) contains the experts' labels; their weights are written into v (N,).
     """

@@ -9,7 +9,7 @@ from banditlab.bounds._theorem import within
 
 @within(beyond=math.inf)
 def hessian_dominance(norm_bound: float, radius: float) -> float:
-    r"""Return :math:`e^{B R}/2 + 1`, the smallest c that (F.2) allows at :math:`K = 3`.
+    r"""Return :math:`e^{B R}/2 + 1`, a lower bound on c in the paper's condition (F.2) at :math:`K = 3`.
 
     The example is :math:`W = \mathrm{diag}(0, 0, B)`, :math:`x = (0, 0, R)` and label 1. Hessian dominance requires of
     a regularizer :math:`\phi(W) = \psi(W x)`
@@ -20,7 +20,7 @@ def hessian_dominance(norm_bound: float, radius: float) -> float:
         \le c\,\text{Hessian}.
 
     Along :math:`(e_1 - e_2) \otimes x` the left side is :math:`|x|^4` and the Hessian is
-    :math:`(s_1 + s_2) |x|^4 = 2 |x|^4/(e^{B R} + 2)`, for every :math:`\psi` that treats equal logits alike. A regret
-    of :math:`c \ln T` with this c is no better than that of Online Newton Step.
+    :math:`(s_1 + s_2) |x|^4 = 2 |x|^4/(e^{B R} + 2)`, for every :math:`\psi` that is symmetric in the first two logits.
+    A regret of :math:`c \ln T` with this c is no better than that of Online Newton Step.
     """
     return 0.5 * math.exp(norm_bound * radius) + 1.0

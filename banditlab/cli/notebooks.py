@@ -63,7 +63,7 @@ def make_notebook(name: str, folder: str | Path = ".") -> Path:
 
 
 def open_file(file: Path) -> bool:
-    """Open a notebook in JupyterLab or Notebook, or with the system's default program; return whether one was found."""
+    """Open a notebook in JupyterLab, Notebook or the system's default program; return whether one of them was found."""
     for server in ("jupyter-lab", "jupyter-notebook"):
         if shutil.which(server):
             return subprocess.run([server, str(file)], check=False).returncode == 0

@@ -54,7 +54,7 @@ def _role(written: str) -> tuple[str, str]:
 
 
 def takes(**groups: Mapping[str, tuple[Any, Any]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add groups of options to a command, which receives each group as a dict, and `table` as settings.
+    """Add groups of options to a command, which receives each group as a dict (`table` as arguments of `Table`).
 
     If the table has faults, the command prints all of them and the command that corrects them, and ends.
     """

@@ -99,7 +99,10 @@ class Objective:
         return total, S
 
     def gradient(self, S: Floats) -> Floats:
-        r"""Return :math:`G = \sum_i (n_i s_i - c_i) u_i'` (K, d) from the softmax S (K, m)."""
+        r"""Return :math:`G = \sum_i (n_i s_i - c_i) u_i'` (K, d) from the softmax S (K, m).
+
+        Here :math:`n_i = \sum_k c_{ik}`.
+        """
         R = np.empty_like(S)
         for b in self._blocks:
             np.multiply(S[:, b], self.totals[b], out=R[:, b])

@@ -33,7 +33,7 @@ Pair = tuple[Floats, Floats]
 
 
 class Found(NamedTuple):
-    """A feasible W (K, d), with its loss and gap computed from scratch, and the number of rounds over all contexts."""
+    """A feasible W (K, d), its loss and gap computed from scratch, and the number of iterations over all contexts."""
 
     W: Floats
     loss: float
@@ -44,9 +44,10 @@ class Found(NamedTuple):
 def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int) -> Found:
     r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`.
 
-    It takes at most `max_iterations` rounds on all contexts. From :math:`W = 0` the parts are solved one after another,
-    each from the optimum of the smaller one. Any other W is assumed to be near the optimum, so only the Hessian comes
-    from a part. If the steps from a part increase the loss, the solver continues with all contexts from the initial W.
+    It takes at most `max_iterations` iterations on all contexts. From :math:`W = 0` the parts are solved one after
+    another, each from the optimum of the smaller one. Any other W is assumed to be near the optimum, so only the
+    Hessian comes from a part. If the steps from a part increase the loss, the solver continues with all contexts from
+    the initial W.
     """
     begin = feasible(W, B)
     parts = [objective]
@@ -67,8 +68,8 @@ def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: floa
 
 
 def newton_by_part(objective: Objective, model: Objective, W: Floats, B: float, tolerance: float) -> tuple[Point, int]:
-    """Take Newton steps with the Hessian of `model` until the gap is small or decreases slowly; return the point and
-    the number of steps.
+    """Take Newton steps for `objective` with the Hessian of its part `model` until the gap is small or decreases
+    slowly; return the point and the number of steps.
     """
     p = _seen(objective, model, W, B)
     pairs: list[Pair] = []

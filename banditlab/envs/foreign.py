@@ -47,8 +47,8 @@ class GymnasiumEnv(AdaptiveEnv):
     coordinate of a Box is divided by its largest bound, or mapped to :math:`x / (1 + |x|)` if it has none. A constant 1
     is appended, and the vector is divided by the largest norm that it can have: :math:`R = 1`.
 
-    Randomness: the environment is seeded. If it uses NumPy's or Python's global generators, it draws from private
-    states of them, which are derived from the seed. Other code's draws do not change.
+    Randomness: the environment is seeded. If it uses NumPy's or Python's global generators, they are set
+    during its calls to states that are derived from the seed, and restored. Other code's draws do not change.
 
     Parameters
     ----------

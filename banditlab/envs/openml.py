@@ -39,10 +39,10 @@ class OpenML(DataSetEnv):
     max_categories
         A nominal column with more categories is rejected.
     scaling
-        "none": numeric columns as given. "minmax": each column scaled to [0, 1]. "auto": "minmax" if ranges differ by
-        more than 10 times; columns with outliers are first clipped, or replaced by ranks if there are many outliers.
-        "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table. "rowwise": asinh of each
-        number, then each row divided by its own norm; no other row is used.
+        "none": numeric columns as given. "minmax": each column scaled to [0, 1]. "auto": "minmax" if the ranges
+        of two columns differ by more than a factor of 10, else "none"; columns with outliers are first clipped, or
+        replaced by ranks if there are many outliers. "standard", "maxabs", "robust": scikit-learn's scalers, fitted to
+        the whole table. "rowwise": asinh of each number, then each row divided by its own norm; no other row is used.
     missing
         Rule for missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (the mean, and a 0/1 column
         that marks them) or "drop_rows".
@@ -51,15 +51,16 @@ class OpenML(DataSetEnv):
     intercept
         Append a constant column.
     data_home
-        Folder of the cache. "": the folder in the environment variable BANDITLAB_DATA_HOME, or else scikit-learn's
-        default. It is not part of a run's identity.
+        Folder of the cache. "": the folder that the environment variable BANDITLAB_DATA_HOME names, or else
+        scikit-learn's default. Runs that differ only in `data_home` count as the same run.
     horizon
         T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
     Raises
     ------
     UsageError
-        The data set, the column or a class label does not exist; or it is not cached and openml.org cannot be reached.
+        The data set or a column does not exist, a row has no label, or the data set is not cached and openml.org
+        cannot be reached.
     """
 
     id: ClassVar[str] = "banditlab/OpenML-v0"

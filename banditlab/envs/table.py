@@ -79,7 +79,8 @@ class Table(DataSetEnv):
         `right_above`. With 0, costs are only reported.
     per
         With arms, a nominal feature. Results then include the mistakes of the best action per value of this column.
-        `per_features` has its one-hot features, for the setting `per` of the agent "beta-ts". Rounds do not change.
+        The attribute `per_features` has the indices of its first and last one-hot feature, which the agent "beta-ts"
+        takes as its setting `per`. The rounds do not depend on it.
     text
         Text columns whose words become features: scikit-learn's TF-IDF, with norm 1. It is fitted to the whole table
         or, unless `order` is "shuffle", to the first eighth of the rows, whose own text features are 0. A missing text
@@ -128,10 +129,11 @@ class Table(DataSetEnv):
         of each group counts in a ranking, because it may reveal the labels of the other rows. "copies and near copies"
         detects groups of rows whose features are more similar than by chance. "": each row is a separate group.
     scaling
-        "none": numeric columns as given. "minmax": each column scaled to [0, 1]. "auto": "minmax" if ranges differ by
-        more than 10 times; columns with outliers are first clipped, or replaced by ranks if there are many outliers
-        (not in a file that stays sparse). "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole
-        table. "rowwise": asinh of each number, then each row divided by its own norm; no other row is used.
+        "none": numeric columns as given. "minmax": each column scaled to [0, 1]. "auto": "minmax" if the ranges
+        of two columns differ by more than a factor of 10, else "none"; columns with outliers are first clipped, or
+        replaced by ranks if there are many outliers (not in a file that stays sparse). "standard", "maxabs", "robust":
+        scikit-learn's scalers, fitted to the whole table. "rowwise": asinh of each number, then each row divided by its
+        own norm; no other row is used.
     missing
         Rule for missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (the mean, and a 0/1 column
         that marks them) or "drop_rows". An empty field, "?", "nan", "NULL" and the like are missing. "NA", "N/A", "n/a"
@@ -147,7 +149,7 @@ class Table(DataSetEnv):
     Raises
     ------
     UsageError
-        The file or a setting is invalid; the message names both in one line.
+        The file or a setting is invalid; the message is one line with the file and the fault.
     """
 
     id: ClassVar[str] = "banditlab/Table-v0"
@@ -204,7 +206,9 @@ class Table(DataSetEnv):
         self.header: Header = header
         self.decimal, self.thousands = one_of("decimal", decimal, (".", ",")), str(thousands)
         if len(self.thousands) > 1 or self.thousands == self.decimal:
-            raise UsageError(f"thousands (--thousands) must be one character other than decimal, got {thousands!r}")
+            raise UsageError(
+                f"thousands (--thousands) must be one character other than the decimal separator, got {thousands!r}"
+            )
         self.comments, self.na_values = [*map(str, comments or ())], [*map(str, na_values or ())]
         self.reading = Reading(self.decimal, self.thousands, tuple(self.na_values))
         self.roles = {str(name): str(role) for name, role in (roles or {}).items()}
@@ -222,7 +226,7 @@ class Table(DataSetEnv):
         self.normalize, self.intercept = bool(normalize), bool(intercept)
         if self.format == "libsvm" and (self.label_column or self.arms):
             named = "arms" if self.arms else "label (--label)"
-            raise UsageError(f"{self.path}: {named}: a LIBSVM file has its own labels; leave it out")
+            raise UsageError(f"{self.path}: a LIBSVM file has its own labels; leave out {named}")
         super().__init__(horizon)
         self.scaling = self._table.scaling
         self.per_features = self._per_features() if self.per else None
@@ -336,10 +340,10 @@ class Table(DataSetEnv):
             The column is not among `drop_columns`, an entry is not a number of at least 0, or rows are sparse.
         """
         numbers = self._table.numbers
-        if name not in self.drop_columns or numbers is None:
-            raise UsageError(
-                f"{self.path}: column {name!r} must be among drop_columns of a dense table, because it is not a feature"
-            )
+        if name not in self.drop_columns:
+            raise UsageError(f"{self.path}: column {name!r} must be among drop_columns, so that it is not a feature")
+        if numbers is None:
+            raise UsageError(f"{self.path}: column {name!r} cannot be read, because the file stays sparse")
         content = files.content_of(self.path, files.read_bytes(self.path), self.format, self.encoding)
         given = self._frame(content).frame[[name]].loc[numbers.tolist()]
         return numbers_of(given, self.path, "a number of at least 0", is_cost, True)[:, 0]

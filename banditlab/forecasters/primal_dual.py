@@ -1,4 +1,4 @@
-"""The two forms of a learner on quadratic surrogates: in K d dimensions, or in K r for updates' contexts of rank r."""
+"""The primal form (K d dimensions) and dual form (K r dimensions, r the rank of the contexts) of quadratic learners."""
 
 from __future__ import annotations
 
@@ -81,18 +81,18 @@ def predict_many_at(state, X, Z):
 
 
 def prediction_kernels(forecast_at: Callable[..., Any], owner: str) -> list[Any]:
-    """Return `predict_kernel` and `predict_many_kernel` of a learner; `forecast_at` needs At in `state.blocks`."""
+    """Return `predict_kernel` and `predict_many_kernel` of a learner whose `forecast_at` reads `state.blocks.At`."""
     return [bind(predict_at, owner, forecast_at=forecast_at), bind(predict_many_at, owner, forecast_at=forecast_at)]
 
 
 def predict_in_span(state, x, z):
-    """Write the learner's forecast at the coordinates of x (d,)."""
+    """Write the learner's forecast at x (d,), through its coordinates in the span."""
     locate(borrow(state.span), borrow(x))
     predict_kernel(state.learner, read_only(state.span.xi), z)  # type: ignore[name-defined]  # noqa: F821
 
 
 def predict_many_in_span(state, X, Z):
-    """Write the learner's forecasts at the coordinates of the n contexts X."""
+    """Write the learner's forecasts at the contexts X (n, d), through their coordinates in the span."""
     state, X, Z = borrow(state), borrow(X), borrow(Z)
     for start in range(0, Z.shape[0], BATCH):
         stop = min(start + BATCH, Z.shape[0])
@@ -102,7 +102,7 @@ def predict_many_in_span(state, X, Z):
 
 
 def update_in_span(state, x, y, z):
-    """Update the learner at the coordinates of x (d,), which is added to the span."""
+    """Extend the span by x (d,), and update the learner at the coordinates of x."""
     extend(state.span, x)
     update_kernel(state.learner, read_only(state.span.xi), y, z)  # type: ignore[name-defined]  # noqa: F821
 
@@ -200,12 +200,12 @@ class QuadraticForecaster(KernelForecaster):
         return in_span(super().kernels) if self.dual else super().kernels
 
     def proved(self, norm_bound: float) -> bool:
-        """Return whether the curvature is admissible for rows up to this norm and the linear term is the corrected one."""
+        """Return whether the bound holds for rows up to this norm: admissible `curvature`, corrected `linear_term`."""
         K, R = self.problem.n_classes, self.problem.radius
         return self.linear_term == "corrected" and is_admissible_on_ball(self.curvature, K, norm_bound, R)
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return the number of updates whose root has a residual above :math:`10^{-11} (1 + \max |g|)`."""
+        r"""Return the number of updates whose equation has a residual above :math:`10^{-11} (1 + \max |g|)`."""
         return {"unsolved_roots": int(self.learner.unsolved[0])}
 
     def certificate(self) -> float:
@@ -215,8 +215,8 @@ class QuadraticForecaster(KernelForecaster):
     def _certified(self) -> float:
         r"""Return :math:`\lambda K B^2` plus the sum of the certificate's terms.
 
-        The result is NaN if rounding errors are large or a context exceeded R. The dual form may drop the part of a
-        context outside the span, which changes a loss by at most 2 B times the norm of that part.
+        The result is NaN if rounding errors are large or the norm of a context exceeded R. The dual form may drop the
+        part of a context outside the span, which changes a loss by at most 2 B times the norm of that part.
         """
         learner = self.learner
         if not learner.longest[0] <= (BEYOND * self.problem.radius) ** 2:
@@ -348,6 +348,7 @@ class QuadraticForecaster(KernelForecaster):
         fits = first.shape == (K * (K + 1) // 2, n, n) and span["L"].shape == (n, n)
         if not (1 <= n <= d and fits and 1 <= (width or 1) <= d):
             raise UsageError(
-                f"state.state must have one capacity of 1 ... {d}, got arrays of {first.shape} and {span['L'].shape}"
+                f"state.state must have M and L for one capacity in 1 ... {d}, got shapes "
+                f"{first.shape} and {span['L'].shape}"
             )
         return n, width

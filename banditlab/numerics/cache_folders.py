@@ -41,7 +41,7 @@ def folder_for(root: Path, sources: str) -> Path:
 
 
 def clear(root: Path) -> None:
-    """Remove the folders in `root` that no process opened within `IDLE` seconds, except the `NEWEST` most recent ones."""
+    """Remove folders in `root` that no process opened in the last `IDLE` seconds, except the `NEWEST` most recent."""
     folders = [Path(entry) for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
     for left in (folder for folder in folders if folder.name.startswith(_LEAVING)):  # by a stopped process
         shutil.rmtree(left, ignore_errors=True)

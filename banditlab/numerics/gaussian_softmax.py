@@ -1,4 +1,4 @@
-"""The mean of softmax over Gaussian logits, by nodes for N(0, I) and the symmetric root of a covariance.
+"""The mean of softmax over Gaussian logits: nodes for N(0, I) are mapped by the symmetric root of the covariance.
 
 Unlike a Cholesky factor, the symmetric root commutes with a permutation of the classes. If the nodes are also permuted,
 the mean is permuted and otherwise unchanged.

@@ -1,13 +1,14 @@
 r"""The inverse of a :math:`K d \times K d` matrix A, stored as :math:`d \times d` blocks.
 
 Learners on quadratic surrogates of the multiclass logistic loss share the matrix
-:math:`A = \lambda I + c (H_1 + \dots + H_t)` with :math:`H_s = S_s \otimes x_s x_s'`. Block (l, k) of the symmetric
+:math:`A = \lambda I + c (H_1 + \dots + H_t)` with :math:`H_s = S_s \otimes x_s x_s'`,
+where :math:`S_s = \mathrm{diag}(p) - p p'` for the softmax p of update s. Block (l, k) of the symmetric
 :math:`A^{-1}` is the transpose of block (k, l). The :math:`K (K + 1) / 2` blocks with :math:`k \le l` are stored, row
 by row. The blocks off the diagonal are not symmetric themselves.
 
-A Woodbury step subtracts a sum of squares :math:`f f'` from :math:`A^{-1}`. Its rows f are stored beside the blocks,
-:math:`A^{-1} = M - F'F`, until their arrays are full. They are then subtracted in one set of matrix products. An update
-needs as much arithmetic as a direct one, but memory bandwidth does not limit its speed.
+A Woodbury step subtracts a sum of outer products :math:`f f'` from :math:`A^{-1}`. Its rows f are stored beside the
+blocks, :math:`A^{-1} = M - F'F`, until their arrays are full. They are then subtracted in one set of matrix products.
+This needs as much arithmetic as subtracting them at once, but memory bandwidth does not limit its speed.
 """
 
 from __future__ import annotations
@@ -35,14 +36,18 @@ ERROR_FACTOR = 4.0
 class Blocks(NamedTuple):
     """The inverse: M, F and rows are the state; the other arrays are work arrays.
 
-    M (K(K+1)/2, d, d) has the blocks. F (K, capacity K, d) has rows[0] pending rows f: `F[k, i]` is block k of
-    :math:`f_i`, and capacity is the number of updates that may be pending. At (K, K) has
-    :math:`(1/2) x' (A^{-1})_{kl} x` at the last context, and V (K, K, d) has `V[k, l]`, :math:`(A^{-1})_{kl} x`. In Fx
-    (capacity K, K), `Fx[i, k]` is `F[k, i]` times x; FxFx (K, K) is the transpose of `Fx` times `Fx`. `seen` (d,) is
-    the context of At, of the upper half of V and of Fx; `at` (1,) is 1 if there is one. f (capacity K,) is one column
-    of Fx, C (K, d) is one row of blocks of :math:`F'` times `Fx`, and D (d, d) is one block of :math:`F'F`. T (K, K)
-    has an update's rows f as combinations of the rows of V. For a batch, Xt has the contexts as columns. MXt (d BATCH,)
-    is a block times Xt, FX (K, K BATCH) is one update's rows times Xt, and Ats (K(K+1)/2, BATCH) has the contexts' At.
+    * M (K(K+1)/2, d, d): the blocks.
+    * F (K, capacity K, d): the rows[0] pending rows f; `F[k, i]` is block k of :math:`f_i`. At most `capacity` updates
+      are pending.
+    * At (K, K): :math:`(1/2) x' (A^{-1})_{kl} x` at the last context x.
+    * V (K, K, d): `V[k, l]` is :math:`(A^{-1})_{kl} x`.
+    * Fx (capacity K, K): `Fx[i, k]` is `F[k, i]` times x. FxFx (K, K): the transpose of `Fx` times `Fx`.
+    * seen (d,): the context of At, of the upper half of V and of Fx, if at[0] is 1.
+    * f (capacity K,): one column of Fx. C (K, d): one row of blocks of :math:`F'` times `Fx`. D (d, d): one block of
+      :math:`F'F`.
+    * T (K, K): an update's rows f as combinations of the rows of V.
+    * For a batch, Xt: the contexts as columns. MXt (d BATCH,): a block times Xt. FX (K, K BATCH): one update's rows
+      times Xt. Ats (K(K+1)/2, BATCH): the contexts' At.
     """
 
     M: NDArray[np.float64]
@@ -261,7 +266,7 @@ def add_hessian(blocks, c, root):
     r"""Add c H to A, for the context of At and V and the softmax in `root`; leave the factor L below in `root.L`.
 
     The Woodbury formula is :math:`A^{-1} \mathrel{-}= V Q_c V'` with :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`.
-    This is a sum of squares :math:`f f'` over the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with
+    The subtracted matrix is the sum of :math:`f f'` over the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with
     :math:`L L' = I + 2c\, Y'\tilde{A} Y`.
     """
     V, F, rows, T = blocks.V, blocks.F, blocks.rows, blocks.T
@@ -282,8 +287,9 @@ def rounding_doubt(At, x, lam, centre, u, residual, terms):
     In the direction common to all classes A is :math:`\lambda I`, so
     :math:`\tilde{A} \mathbf{1} = (\|x\|^2 / (2 \lambda)) \mathbf{1}`. The distance of :math:`\tilde{A}` from this
     identity measures the rounding error of :math:`A^{-1}` at x. The other entries are assumed to have an error
-    `ERROR_FACTOR` times as large. T changes by :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`,
-    where u (K,) has the coefficients of the change of h in the round, and r is the root's residual.
+    `ERROR_FACTOR` times as large. Errors :math:`\delta \tilde{A}` and :math:`\delta\, \text{mean}` change T by
+    :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`. Here u (K,) has the coefficients of the
+    change of h in the round, and r (K,) is the residual of the equation that the round solves.
 
     Parameters
     ----------

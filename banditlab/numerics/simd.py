@@ -1,10 +1,10 @@
 """Eight numbers at a time, for kernels: `eight(A, i)`, and + - * / on its results, lane by lane.
 
 A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight independent sums do
-vectorise, in an order that the source determines. A lane is an ordinary float64 sum with the same rounding on every
-processor. Only `fma`, `plus_outer` and `combined` use fused operations. LLVM splits the eight numbers if registers are
-narrower. Arrays have type float64. `eight` and `put` also accept float32 arrays, whose entries are converted to float64
-when read.
+vectorise, in an order that the source determines. The sum in each lane is an ordinary float64 sum, rounded
+alike on every processor. Only `fma`, `plus_outer` and `combined` use fused operations. LLVM splits the eight numbers if
+registers are narrower. Arrays have type float64. `eight` and `put` also accept float32 arrays, whose entries are
+converted to float64 when read.
 
     eight, first, pair, all_lanes       eight lanes from memory or from numbers
     put, put_first                      back to memory
@@ -212,7 +212,7 @@ def _total(typingctx, v):
 
 
 def _halve(builder: Any, v: Any, w: Any, run: int) -> Any:
-    """Add every second run of lanes to the run before it; sums of v and w alternate."""
+    """Split v and w into runs of `run` lanes, and return sums of neighbouring runs, alternately of v and of w."""
     order = [i for s in range(0, WIDTH, 2 * run) for t in (s, WIDTH + s) for i in range(t, t + run)]
     return builder.fadd(_pick(builder, v, w, order), _pick(builder, v, w, [i + run for i in order]))
 
@@ -325,7 +325,7 @@ def _power_of_two(typingctx, v):
 
 
 def _either(*kinds: Any) -> tuple[Any, list[Any]]:
-    """Return the type of a result and of its arguments: lanes if one argument is lanes, otherwise numbers."""
+    """Return the result's type (lanes if any argument is lanes, else a number) and each argument's type."""
     taken = [LANES if kind == LANES else nbtypes.float64 for kind in kinds]
     return (LANES if LANES in taken else nbtypes.float64), taken
 

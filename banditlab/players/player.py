@@ -152,7 +152,7 @@ class Player:
         return cls.plays_blocks and not cls.sparse
 
     def params(self) -> dict[str, Any]:
-        """Return the resolved settings, including those of a wrapped player (a name that both have is `forecaster.name`)."""
+        """Return the resolved settings and those of a wrapped player; its NAME is `forecaster.NAME` if both have it."""
         own = {name: getattr(self, name) for name in self.own_settings()}
         if self.wraps is None:
             return own
@@ -165,14 +165,14 @@ class Player:
         raise AttributeError(f"{type(self).__name__} wraps no player")
 
     def bound(self, rounds: int) -> float | None:
-        """Return the additive term of the theorem after `rounds` rounds for the player's settings, or None.
+        """Return what the proved bound adds to the comparator's loss after `rounds` rounds, or None.
 
         Its unit is `bound_unit`, that of the comparator's loss. It is None if no theorem covers the settings.
         """
         return None
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far against every comparator in the ball, or NaN."""
+        """Return the data-dependent bound on the regret so far against all comparators in the ball, NaN if none."""
         return math.nan
 
     def diagnostics(self) -> dict[str, Any]:
@@ -208,7 +208,7 @@ class Player:
         ------
         UsageError
             A name is missing or unknown, an array has another shape or type, another value has another type, or a
-            number is outside `limits` of the player or of its tuple.
+            number is outside the `limits` of the player or of a named tuple in its state.
         """
         own = Player.get_state(self)
         expected = set(self.get_state()) if type(self).set_state is Player.set_state else set(state)
@@ -299,10 +299,10 @@ class Player:
         # The file contains the state that the constructor allocates, so a small file cannot build a large player.
         least = cls.least_bytes(problem, settings)
         if not least <= SLACK + 4 * size:
-            raise ValueError(f"its problem and settings need {least:.3g} bytes, the file has {size}")
+            raise ValueError(f"its problem and settings need at least {least:.3g} bytes, the file has {size}")
         given = decode(head.state, "state", arrays)
         if not isinstance(given, dict) or isinstance(given, Fields) or arrays:
-            raise ValueError("the state is not a table, or the file has arrays that the state does not use")
+            raise ValueError("the state is not a dict, or the file has arrays that the state does not use")
         rng = None if given.get("rng") is None else np.random.default_rng(0)
         player = cls(problem, rng, **settings)
         lacking = sorted(set(player.get_state()) - set(given))

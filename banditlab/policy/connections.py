@@ -18,7 +18,7 @@ LIMIT = 5.0
 
 
 def engine_of(address: str, write: bool) -> tuple[sa.Engine, str]:
-    """Return a function that connects to a log, and the log's name for errors."""
+    """Return a SQLAlchemy engine that connects to a log, and the log's name for errors."""
     if address.startswith(("postgresql://", "postgresql+")):
         return _server(address, write)
     if not address or address.startswith((":", "file:")) or "://" in address:
@@ -33,7 +33,7 @@ def _file(path: str, write: bool) -> sa.Engine:
             place.touch(0o600)
             keep_entry(place.parent)
         if place.stat().st_nlink > 1:  # each name would have a separate write-ahead log
-            raise LogError(f"{path}: the file has two names (hard links), and a log must have one name only")
+            raise LogError(f"{path}: the file has several names (hard links), and a log must have one name only")
     except OSError as error:
         raise LogError(f"{path}: cannot be {'written' if write else 'read'} ({error.strerror})") from None
 

@@ -48,7 +48,7 @@ def train_from_log(
     Parameters
     ----------
     log, logger, columns
-        As in `evaluate_log`. Decisions without an answer are left out.
+        As in `evaluate_log`. Decisions without feedback are left out.
     out
         Path of the policy's file.
     agent, settings, seed, floor
@@ -82,7 +82,9 @@ def train_from_log(
         encoder = Encoder.fit(first[2][:learnt], **{"missing": "indicator", "source": str(log), **(recipe or {})})
         about = {"content": "", "label": "", "classes": len(source.names)}
     elif recipe:
-        raise UsageError(f"{log}: the columns are those of the log's policy; leave out {', '.join(sorted(recipe))}")
+        raise UsageError(
+            f"{log}: the log's policy determines the encoding of the columns; leave out {', '.join(sorted(recipe))}"
+        )
     else:
         encoder, about = own.encoder, own.trained
     problem = Problem(encoder.d, len(source.names), encoder.radius)

@@ -36,9 +36,9 @@ class Decider:
         return rows if isinstance(rows, np.ndarray) else self.policy.encoder.transform(rows)
 
     def target(self, rows: Any, log: Rows, cut: int) -> Floats:
-        """Return the log's target (m, K), with the policy's probabilities in the rows from `cut` on.
+        """Return `log.target` (m, K), with the policy's probabilities of the actions in the rows from `cut` on.
 
-        Actions that the log's target excludes are not allowed.
+        The policy may not choose actions for which `log.target` is 0.
         """
         target, retired = log.target.copy(), self.core.mask(None)
         able = (target > 0.0)[:, self._places] & (True if retired is None else retired)
@@ -50,7 +50,7 @@ class Decider:
 
 
 class Replay:
-    """Run an agent with its default settings on the contexts of a log, which are standardised by the log's first part.
+    """Run an agent with its default settings on a log's contexts, standardised by the moments of the first part.
 
     If the agent draws the logged action a, the round is accepted with probability c/p(a), where c is the smallest
     propensity of the first part. Accepted actions then have the agent's own distribution.
@@ -74,7 +74,10 @@ class Replay:
         self.accepted = 0
 
     def target(self, contexts: Floats, actions: NDArray[np.intp], rewards: Floats, p: Floats) -> Floats:
-        """Return the agent's probabilities (m, K) in the next m rounds, updated after accepted ones; p is (m, K) or (m,)."""
+        """Return the agent's probabilities (m, K) in the next m rounds, updated after accepted ones.
+
+        p has the propensities of all actions (m, K), or of the logged actions (m,).
+        """
         z = (contexts - self._mean) / self._scale
         z /= np.maximum(self._length, np.linalg.norm(z, axis=1, keepdims=True))
         target = np.empty((len(z), len(self._core.classes)))

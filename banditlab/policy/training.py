@@ -98,13 +98,13 @@ def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any
     Raises
     ------
     UsageError
-        A column is named "action", an action is a duplicate, or as for `train`.
+        As for `train`; or a column is named "action", or an action occurs twice.
     """
     import pandas as pd
 
     if not isinstance(columns, Mapping) or ACTION in columns or isinstance(actions, str):
         raise UsageError(
-            f"columns must be examples by name, with no column called {ACTION!r}, and actions must be a list of names"
+            f"columns must map names to examples, without a column {ACTION!r}, and actions must be a list of names"
         )
     if len(set(map(str, actions))) < len(actions):
         raise UsageError(f"actions must be different names, got {short(actions)}")
@@ -128,7 +128,7 @@ def trained(
     taught: bool = True,
     **table: Any,
 ) -> Parts:
-    """Return the parts of a trained policy, or of a policy with a fitted recipe only; see `train`."""
+    """Return the parts of a policy as `train` does; if not `taught`, fit the recipe but do not train the agent."""
     if not isinstance(data, str | os.PathLike):
         with tempfile.TemporaryDirectory() as folder:
             file = stored_table(data, Path(folder))
@@ -155,7 +155,7 @@ def trained(
     env = build_environment(described, rounds=rows)
     table_ = env.unwrapped
     if table_.encoder is None:
-        raise UsageError(f"{data}: a LIBSVM file that stays sparse has no recipe for later rows; use another table")
+        raise UsageError(f"{data}: a policy cannot be trained on a LIBSVM file that stays sparse; use another table")
     if against is not None:
         columns = {column.name: column.role for column in table_.encoder.columns}
         if another := against.differences(columns, list(map(str, table_.classes)), str(data)):

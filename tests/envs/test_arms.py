@@ -200,7 +200,7 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
             {"arms": None, "label": "user", "per": "source"},
             "per (--per) must be a nominal feature of a table with arms",
         ),
-        ({"format": "libsvm"}, "arms: a LIBSVM file has its own labels; leave it out"),
+        ({"format": "libsvm"}, "a LIBSVM file has its own labels; leave out arms"),
         ({"order": "time:gpt4"}, "there is no column 'gpt4' other than the arms"),
         ({"arms": [], "label": ""}, "set label (--label) to the column to predict"),
     ],

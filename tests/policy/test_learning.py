@@ -60,7 +60,7 @@ def test_the_command_writes_it_and_says_what_it_is_worth(uniform_log: Path, tmp_
     assert "next: banditlab serve" in done.output
     for odd, said in (
         (["--label", "offer"], "without --label and --best-of"),
-        (["--scaling", "none"], "the columns are those of the log's policy; leave out scaling"),
+        (["--scaling", "none"], "the log's policy determines the encoding of the columns; leave out scaling"),
         (["--agent", "newtron", "--set", "gamma=0.1"], "--from-log: newtron stores numbers about the class it chose"),
         (["--agent", "nobody"], "no agent is called 'nobody'"),
     ):

@@ -72,7 +72,7 @@ def test_a_second_writer_is_refused_however_it_comes(
 def test_a_second_name_of_the_file_is_refused(policy_file: Path, log: Path) -> None:
     Policy.open(policy_file, log).close()
     os.link(log, log.parent / "other.db")
-    with pytest.raises(LogError, match="two names"):
+    with pytest.raises(LogError, match="several names"):
         Policy.open(policy_file, log.parent / "other.db")
 
 

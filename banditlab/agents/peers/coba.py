@@ -15,8 +15,8 @@ from banditlab.validation import positive
 
 
 class CobaAgent(PickledBySettings, PeerAgent):
-    """An agent with a learner of `coba.learners`: one ridge regression of the bit on context times class, with K d
-    weights.
+    """An agent with a learner of `coba.learners`: one ridge regression of the bit on context x class products, with
+    K d weights.
 
     A class is the one-hot vector :math:`e_k` for coba, and the features are those of x crossed with it (coba's
     `features = ["ax"]`), so the forecast is :math:`W x`. coba returns its probabilities and banditlab draws the
@@ -62,7 +62,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
 
 
 class CobaLinUCB(CobaAgent):
-    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context times class with upper confidence bounds.
+    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context x class products, with confidence bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
@@ -104,7 +104,7 @@ class CobaLinUCB(CobaAgent):
 
 
 class CobaLinTS(CobaAgent):
-    r"""coba's `LinTSLearner`: Thompson sampling with a joint ridge regression of the bit on context times class.
+    r"""coba's `LinTSLearner`: Thompson sampling with a joint ridge regression of the bit on context x class products.
 
     Problem: bandit multiclass; the reward is the bit.
 

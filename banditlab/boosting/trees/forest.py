@@ -37,10 +37,10 @@ class Forest(NamedTuple):
 
     The arrays `nodes`, `values` and `seen` of a tree have V, W and Z columns.
 
-    trees (M, 7)            addresses of the arrays nodes, values, seen, sizes and tuning; rows of nodes and of seen
+    trees (M, 7)            addresses of nodes, values, seen, sizes and tuning; numbers of rows of nodes and of seen
     draws (N + 1, 2)        addresses of the function for the next uniform and of its argument; the last row is the booster's
     widths (3,)             V, W, Z
-    starts                  an argument of `learn`
+    starts                  the argument `starts` of `learn`
     scratch (SCRATCH, K), both (2,) are work arrays
     """
 
@@ -167,7 +167,7 @@ def update_tree(forest, j, k, x, y, weight):
 def update_trees(forest, first, x, y, weights):
     """Update every tree from `first` on with (x, y), with weights[i] for learner i; weight 0 changes nothing.
 
-    Returns M, or the number of the first tree whose arrays are too small; that tree is not updated.
+    Returns M, or the index of the first tree whose arrays are too small; that tree is not updated.
     """
     M = forest.trees.shape[0]
     members = M // weights.shape[0]

@@ -41,7 +41,7 @@ class Columns(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The arrays of a tree (see `hoeffding_kernels`). If an array is replaced, the tuple is replaced."""
+    """The arrays of a tree (see `hoeffding_kernels`). A larger array comes in a new tuple, never in place."""
 
     nodes: NDArray[np.int64]
     values: Floats
@@ -88,8 +88,9 @@ class HoeffdingTree(ProbableLearner):
     with `leaf_prediction="mc"`, up to rounding.
 
     `prior` = 1, `largest_share` = 1, `spread` = "coded" and `splits` = "coded" give the tree in the code of Jung, Goetz
-    and Tewari. Without a prior, a class without examples at a leaf has the estimate 0 there. A leaf where one class has
-    99 % of the weight does not split. `splits` has the largest effect (see its description).
+    and Tewari. With the default `prior` = 0, a class without examples at a leaf has the estimate 0 there. With the
+    default `largest_share`, a leaf where one class has more than 99 % of the weight does not split. `splits` has the
+    largest effect (see its description).
 
     Cost: 2 µs per prediction or update at :math:`d = 5`; an attempt to split takes :math:`10 K` evaluations of a
     Gaussian per numeric feature. Memory: :math:`5 K d` numbers for each leaf with statistics, and K times the
@@ -118,7 +119,7 @@ class HoeffdingTree(ProbableLearner):
         favours splits that cut off the outermost examples.
     splits
         "usual", or "coded", as in the code of Jung, Goetz and Tewari. With "coded", a leaf that attempts to split while
-        its examples do not differ in any numeric column never splits, and counts its classes from zero again. (This
+        its examples do not differ in any numeric column never splits later, and its class counts restart at 0. (This
         does not apply if there are nominal columns.) In that code boosters use weights above the grace period, which
         cause such attempts after a single example, so these trees stay small. Also, the count of each category in each
         class at a leaf is higher by 1. A nominal split creates as many leaves as categories have occurred, and assigns
@@ -181,7 +182,7 @@ class HoeffdingTree(ProbableLearner):
         self._scratch = np.zeros((SCRATCH, K))
 
     def _set_tuning(self, grace_period: Any, split_confidence: Any, tie_threshold: Any) -> None:
-        """Set the tuning; "random" values are drawn. Three draws are made in any case."""
+        """Set these settings. Three numbers are drawn in any case; those for "random" settings are used."""
         period = int(self.rng.integers(*GRACE_PERIODS, endpoint=True))
         least, most = map(math.log, LOOSENESS)
         shares = np.exp(self.rng.uniform(least, most, size=2)).tolist()
@@ -192,14 +193,14 @@ class HoeffdingTree(ProbableLearner):
         self.tie_threshold = _share("tie_threshold", tie_threshold, shares[1])
 
     def _set_columns(self, one_hot: list[int] | None, ordered: list[int] | None) -> None:
-        """Set the numeric columns, and the first and the end column of each ordered and each nominal feature."""
+        """Set the numeric columns, and each ordered or nominal feature's first column and the one after its last."""
         self.one_hot, self.ordered = _integers("one_hot", one_hot, 1), _integers("ordered", ordered, 0)
         ends = [0, *itertools.accumulate(self.one_hot)]
         self._numeric = ends[-1]
         if self._numeric > self.problem.n_features:
             raise UsageError(f"one_hot has {self._numeric} columns, but contexts have {self.problem.n_features}")
         if len(set(self.ordered)) < len(self.ordered) or max(self.ordered, default=-1) >= len(self.one_hot):
-            raise UsageError(f"ordered must be different indices of features of one_hot, got {self.ordered}")
+            raise UsageError(f"ordered must be distinct indices of entries of one_hot, got {self.ordered}")
         groups = list(itertools.pairwise(ends))
         self._ordered = [groups[i] for i in self.ordered]
         self._nominal = [group for group in groups if group not in self._ordered]
@@ -236,8 +237,8 @@ class HoeffdingTree(ProbableLearner):
         return np.column_stack([*columns, contexts[:, self._numeric :]])
 
     def trees(self) -> list[HoeffdingTree]:
-        """Return the trees that compiled loops use instead of this learner; an empty list for a subclass, which may
-        differ.
+        """Return the trees that compiled loops use instead of this learner; an empty list for a subclass, because its
+        methods may differ.
         """
         return [self] if type(self) is HoeffdingTree else []
 

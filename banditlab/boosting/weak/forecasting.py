@@ -18,9 +18,9 @@ from banditlab.problem import Problem
 class Forecasting(ProbableLearner):
     r"""A weak learner whose estimate is the forecast of a forecaster.
 
-    Forecasters have no weights. An example of weight w is therefore passed to the forecaster :math:`\mathrm{floor}(w)`
-    times, and once more with probability :math:`w - \mathrm{floor}(w)`, as in the paper for weights in [0, 1] (Section
-    2.2). An update draws one uniform for any w.
+    Forecasters do not accept weighted examples. An example of weight w is therefore passed to the forecaster
+    :math:`\mathrm{floor}(w)` times, and once more with probability :math:`w - \mathrm{floor}(w)`, as in the paper for
+    weights in [0, 1] (Section 2.2). An update draws one uniform for any w.
 
     Cost: that of the forecaster.
 

@@ -1,6 +1,6 @@
 """The worker's side of a cluster: run a task in a temporary folder and return its files.
 
-Separate processes on the worker's machine execute the runs, one per thread (see `workers`). A run that ends or hangs
+Separate processes on the worker's machine execute the runs, one per thread (see `workers`). A run that kills or hangs
 its process therefore does not end the worker and can be identified, as on a single machine.
 """
 
@@ -77,7 +77,7 @@ def _wait_for(paths: list[Path], address: str) -> None:
     until = time.monotonic() + FILES
     while not all(path.exists() for path in paths):
         if time.monotonic() > until:
-            raise UsageError(f"worker {address} received no files within {FILES:g} s")
+            raise UsageError(f"worker {address} did not receive the files of tables and labs within {FILES:g} s")
         time.sleep(0.1)
 
 

@@ -78,7 +78,7 @@ def aioli_inexact(
     printed=r"$(4 + R^2/\lambda) \ln[(3 n^2 R^2/\lambda)(n R^2/(8 \lambda) + B)]$ steps, too few for some $B < 1/3$",
 )
 def aioli_theorem_4(rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float) -> float:
-    """Return the regret bound of AIOLI solved by gradient descent: that of Theorem 1 plus 1. (If Newton's method
+    r"""Return the regret bound of AIOLI solved by gradient descent: that of Theorem 1 plus 1. (If Newton's method
     computes :math:`\theta_t`, the additional term is negligible.)
     """
     return aioli(rounds, n_features, margin_bound, radius, regularization) + 1.0

@@ -153,8 +153,9 @@ def moving_blocks(deviations: Floats) -> Floats:
 
     Neighbouring rows may depend on one another, so blocks of l rows are the units that vary. The variance is the
     sum of the squares of all m block sums, each divided by sqrt(l) before it is squared (Kuensch: The jackknife
-    and the bootstrap for general stationary observations, Annals of Statistics 17, 1989), with b - 1 degrees of freedom.
-    The blocks of the last rows continue with the first rows. The length is l = floor(m / b), with b = floor(sqrt(m)).
+    and the bootstrap for general stationary observations, Annals of Statistics 17, 1989), with b - 1 degrees of
+    freedom. The blocks of the last rows continue with the first rows. There are b = floor(sqrt(m)) blocks of length
+    l = floor(m / b).
     """
     R, m = deviations.shape
     b = max(1, math.isqrt(m))

@@ -81,7 +81,7 @@ def decoded(rule, y_star, gamma, payload, u, p):
     r"""Write :math:`(1 - \gamma) h(\mathrm{softmax}) + \gamma/K` into p, where h is the decoding, and return a draw
     from p.
 
-    A coin flip decides between a uniform draw and a draw from the decoded forecast.
+    With probability :math:`\gamma` the draw is uniform, otherwise it is a draw from the decoded forecast.
     """
     K = p.shape[0]
     for k in range(K):
@@ -127,7 +127,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 def logistic_slope(payload, y, weight, K, r):
     r"""Write :math:`\text{weight}\, (\mathrm{softmax} - e_y)` into r, and return :math:`\|r\|^2`.
 
-    r is the factor of the gradient :math:`g_t = r x'` over the classes.
+    The gradient is the outer product :math:`g_t = r x'`.
     """
     p_star = 1.0 / payload[K]
     squares = 0.0
@@ -142,7 +142,8 @@ def logistic_slope(payload, y, weight, K, r):
 def hinge_slope(v, y, weight, K, loss, r):
     r"""Write :math:`\text{weight}\, l'(m) (e_y - e_{\tilde{k}})` into r, and return :math:`\|r\|^2`.
 
-    :math:`m = z_y - z_{\tilde{k}}` is the margin of y, and :math:`\tilde{k}` is the best other class.
+    :math:`m = z_y - z_{\tilde{k}}` is the margin of y, where :math:`\tilde{k} \ne y` is the class with
+    the largest score.
     """
     other = runner_up(v, y, K)
     m = v[y] - v[other]
@@ -158,8 +159,8 @@ def hinge_slope(v, y, weight, K, loss, r):
 
 
 class Gaptron(InFrobeniusBall, KernelAgent):
-    r"""Gradient descent on a surrogate loss, with actions as random as the gap between this loss and the mistake rate
-    allows.
+    r"""Gradient descent on a surrogate loss; actions are drawn as randomly as the gap between this loss and the
+    mistake rate allows.
 
     Problem: bandit multiclass, adversarial stream. The losses use the margin :math:`m = z_y - \max_{k \ne y} z_k` of
     the label at :math:`z = W x`:
@@ -234,8 +235,8 @@ class Gaptron(InFrobeniusBall, KernelAgent):
     ------
     UsageError
         The loss or the decoding is unknown; a decoding other than "thresholded" is combined with a hinge loss or the
-        wide step; `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; or `gamma = 0` with
-        `step = "theory"` or "wide", which would be 0.
+        wide step; `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; or `gamma` is 0
+        with the step "theory" or "wide", which makes the step 0.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.
 
@@ -320,8 +321,8 @@ class Gaptron(InFrobeniusBall, KernelAgent):
         r"""Return :math:`D^2/(2\, \text{step}) + \gamma ((K-1)/K) T`, a bound on :math:`\mathbb{E}[M]` minus the
         comparator's loss, measured by `loss`.
 
-        Returns None for the adaptive step and for a step above the largest proved one: the wide step, or with another
-        decoding the step of its theorem.
+        Returns None for the adaptive step, and for a step above the largest one for which the bound is proved. That
+        is the wide step, or, with a decoding other than "thresholded", the step of its theorem.
         """
         K, R = self.problem.n_classes, self.problem.radius
         if self.decoding != "thresholded":

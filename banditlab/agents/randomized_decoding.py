@@ -68,7 +68,7 @@ def learn_kernel(state, x, action, p, payload, label):
 
 
 class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
-    r"""Gradient descent on the logistic loss, with actions as random as the surrogate gap allows.
+    r"""Gradient descent on the logistic loss; actions are drawn as randomly as the surrogate gap allows.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent
     serves as a reference and is never ranked with agents that observe one bit. It shows the cost of the decoding under
@@ -155,7 +155,7 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
         )
 
     def _largest_step(self) -> float:
-        """Return the theorem's largest step, with the paper's constant for its own decoding, otherwise with the exact
+        """Return the theorem's largest step. c is the paper's constant for its own decoding, otherwise the exact
         constant."""
         if self.decoding == "randomized":
             return decoding_step(self.problem.radius)
@@ -164,7 +164,7 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
     def bound(self, rounds: int) -> float | None:
         r"""Return :math:`D^2/(2\, \text{step})`, a bound on :math:`\mathbb{E}[M]` minus the comparator's loss in bits.
 
-        The bound holds for any number of rounds. The result is None if the step is above the theorem's.
+        The bound holds for any number of rounds. The result is None if the step is above the theorem's largest.
         """
         if self.step > self._largest_step() * (1.0 + 1e-12):
             return None

@@ -94,7 +94,7 @@ class Across:
         return len(set(self.families))
 
     def ahead(self, first: str, second: str) -> bool:
-        """Return whether `first` is significantly better: by the interval of the ratio and by the mean ranks."""
+        """Return whether `first` is significantly better, both by the interval of the ratio and by the mean ranks."""
         gap = self.ranks[self.agents.index(second)] - self.ranks[self.agents.index(first)]
         return bool(self.pairs[first, second].ratio.high < 1.0 and gap > self.critical)
 
@@ -110,7 +110,7 @@ class Across:
         return f"{best} has the lowest mean rank over {len(self.arenas)} data sets; {told}."
 
     def groups(self) -> pd.DataFrame:
-        """Return the geometric mean of each agent's mistakes divided by those of the first agent, by K, d and n."""
+        """Return the geometric mean of each agent's mistakes divided by those of the first, in ranges of K, d or n."""
         rows, logs = [], _logs(self.shares, self.arenas)
         for name, ends in BINS.items():
             size = np.array([arena.results.data[arena.environment][name] for arena in self.arenas])
@@ -205,7 +205,7 @@ def _compared(
 
 
 def _won(whole: list[Arena], agents: Sequence[str]) -> dict[tuple[str, str], int]:
-    """Return the number of data sets on which an agent is significantly better than another, by (better, worse)."""
+    """Return, for each pair (better, worse), the number of data sets on which the first is significantly better."""
     won: dict[tuple[str, str], int] = {}
     for arena in whole:
         label = {row.name: row.label for row in standings(arena)}
@@ -228,8 +228,8 @@ def log_rates(shares: Floats, rounds: ArrayLike) -> Floats:
 
 
 def mean_ratio(first: Floats, second: Floats, agents: int) -> Interval:
-    """Return the geometric mean of the ratio of two agents from logarithms per family; the intervals of all pairs of
-    `agents` hold simultaneously.
+    """Return the geometric mean of the ratio of two agents' mistakes, from the logarithms of each family's rates. The
+    intervals of all pairs of `agents` agents hold simultaneously.
     """
     gap = difference(first, second, family=agents)
     mean, low, high = np.exp([gap.mean, gap.low, gap.high]).tolist()
@@ -246,7 +246,7 @@ def mean_ranks(shares: Floats, families: Sequence[str]) -> Floats:
 
 
 def critical_difference(agents: int, families: int) -> float:
-    """Return the difference of mean ranks that is significant by Nemenyi's test."""
+    """Return the least difference of two mean ranks that is significant by Nemenyi's test."""
     from scipy.stats import studentized_range
 
     scale = math.sqrt(agents * (agents + 1) / (6 * families))

@@ -1,7 +1,7 @@
 r"""Intervals, paired differences, ranks with ties, and the choice of a setting: pure functions on arrays.
 
-Arrays of repetitions may have NaN for missing runs. Such entries are left out, for a pair together with the other
-entry.
+Arrays of repetitions may have NaN for missing runs. Such entries are left out; if a
+repetition is missing in one of two paired arrays, it is left out of both.
 
 A mean over repetitions has two sources of variation. The first is the variation between repetitions, covered by
 Student's t. The second exists if all repetitions use the rows of one table: another table from the same source would
@@ -141,7 +141,7 @@ def _spread(x: Floats, rows: Floats | None) -> _Spread:
 
 def _binomial(shares: Floats, rounds: float) -> float:
     """Return the variance of the mean share of mistakes for independent rounds with mistake probability
-    :math:`(k + 1)/(n + 2)`.
+    :math:`(k + 1)/(n + 2)`, where k is the number of mistakes in the n rounds of all repetitions.
     """
     trials = rounds * len(shares)
     p = (float(shares.sum()) * rounds + 1.0) / (trials + 2.0) if math.isfinite(trials) else 0.0
@@ -149,12 +149,13 @@ def _binomial(shares: Floats, rounds: float) -> float:
 
 
 def moving_blocks(deviations: Floats) -> Floats:
-    """Return deviations (R, m) of ordered rows as blocks (R, b, -1) for `mean_interval`.
+    """Return scaled block sums of the deviations (R, m) of ordered rows, in the shape (R, b, -1) for `mean_interval`.
 
     Neighbouring rows may depend on one another, so blocks of l rows are the units that vary. The variance is the
-    sum of squares of all m block sums over sqrt(l) (Kuensch: The jackknife and the bootstrap for general stationary
-    observations, Annals of Statistics 17, 1989), with b - 1 degrees of freedom. The blocks of the last rows continue
-    with the first rows. There are b = floor(sqrt(m)) blocks of length l = floor(m / b).
+    sum of the squares of all m block sums, each divided by sqrt(l) before it is squared (Kuensch: The jackknife
+    and the bootstrap for general stationary observations, Annals of Statistics 17, 1989), with b - 1 degrees of
+    freedom. The blocks of the last rows continue with the first rows. There are b = floor(sqrt(m)) blocks of length
+    l = floor(m / b).
     """
     R, m = deviations.shape
     b = max(1, math.isqrt(m))
@@ -198,13 +199,14 @@ def mean_intervals(values: ArrayLike) -> tuple[Floats, Floats, Floats]:
 
 @functools.lru_cache(maxsize=4096)
 def critical(level: float, freedom: float, family: int = 2) -> float:
-    """Return the factor of a difference's standard error in its interval: a quantile of Student's t with Sidak's
+    """Return half the width of a difference's interval in standard errors: a quantile of Student's t with Sidak's
     correction for all pairs.
 
     The intervals of all family (family - 1) / 2 differences then hold simultaneously with at least the probability
     `level` (Sidak: Rectangular confidence regions for the means of multivariate normal distributions, JASA 62, 1967).
-    Intervals by ranges of means (Tukey, Games and Howell) are shorter, but each pair here has its own standard error.
-    With those intervals, for ten equal players and six repetitions, a difference is significant in 9 of 100 tables.
+    Intervals from the studentized range (Tukey, Games and Howell) are shorter, but too short here, because each pair
+    has its own standard error: for ten equal players and six repetitions, 9 of 100 tables then have a significant
+    difference.
     """
     from scipy.special import stdtrit  # what scipy.stats.t.ppf calls; importing scipy.stats takes most of a second
 

@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 
 class Edges(NamedTuple):
-    """Sums over the rounds for each learner (N,): `got` sums C(y, l) at its prediction l, `best` sums C(y, y)."""
+    """Sums over the rounds for each learner (N,): `got` sums C(y, l) at its prediction l, `best` sums C(y, y).
+
+    C is the learner's cost matrix, and y the label.
+    """
 
     got: NDArray[np.float64]
     best: NDArray[np.float64]

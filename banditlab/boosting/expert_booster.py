@@ -75,7 +75,7 @@ class ExpertBooster(Booster):
         """Return the rule's loops and the arrays of this booster that the loops read and write."""
 
     def _played(self) -> Played:
-        """Return the arguments of the loops, apart from the learners; work arrays are reused."""
+        """Return the rule's loops and their arguments, apart from the learners; work arrays are reused."""
         loops, rule = self._rule()
         if self._grove.scratch is None:
             self._grove.scratch = Scratch.of(self.n_learners, self.problem.n_classes, loops.own)
@@ -91,7 +91,7 @@ class ExpertBooster(Booster):
         return scratch.p.copy(), scratch.payload.copy()
 
     def _ask_one_by_one(self, view: Any) -> None:
-        """Pass its costs to every learner that uses costs, and store the predictions (lines 4 to 10)."""
+        """Pass its costs to every learner that uses costs, and store the predictions (lines 4 to 10 of Algorithm 2)."""
         loops, rule, scratch, state = self._played()
         N, K = self.n_learners, self.problem.n_classes
         C, done = np.zeros((K, K)), -1

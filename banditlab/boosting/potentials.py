@@ -1,15 +1,16 @@
-r"""Potentials of the multiclass 0-1 loss: the probability that a booster is wrong when m random votes are still to
-come.
+r"""Potentials of the multiclass 0-1 loss: the probability that a booster will be wrong in the end if the m remaining
+votes are random.
 
 .. math::
 
     \phi_m^r(s) = P(\max_{l \ne r} (s_l + n_l) \ge s_r + n_r),
 
-where n is multinomial :math:`(m; u_\gamma^r)`. Here :math:`u_\gamma^r` gives :math:`(1 - \gamma)/k` to every class and
-:math:`\gamma` more to r. This is Equation (16) of the paper, which solves :math:`\phi_0^r = L^r` and
+where s are the votes so far, r is the label and n is multinomial :math:`(m; u_\gamma^r)`. Here :math:`u_\gamma^r` gives
+:math:`(1 - \gamma)/k` to each of the k classes and :math:`\gamma` more to r. This is Equation (16) of the paper (Jung,
+Goetz and Tewari, NIPS 2017), which solves :math:`\phi_0^r = L^r`, the 0-1 loss, and
 :math:`\phi_{m+1}^r(s) = \mathbb{E}_{l \sim u_\gamma^r} \phi_m^r(s + e_l)`, Equation (3).
 
-Exact computation: given :math:`n_r = c` the other counts are multinomial, uniform over :math:`k - 1` classes, and r
+Exact computation: given :math:`n_r = c` the other :math:`M = m - c` votes are uniform over :math:`k - 1` classes, and r
 wins if :math:`n_l \le s_r - s_l + c - 1` for all of them. Counts of M draws have the distribution of independent
 Poisson variables of mean :math:`M/(k - 1)`, given their sum. The probability is therefore a coefficient of a product of
 truncated Poisson polynomials, divided by :math:`P(\mathrm{Poisson}(M) = M)`. Every factor is a probability: nothing
@@ -99,7 +100,7 @@ def row_kernel(tables, m, lead, row, degrees):
     r"""Write the potentials with m votes to come into row (k+1,), where lead (k-1,) has the :math:`s_r - s_l` in
     ascending order.
 
-    `row[LOST]` is :math:`\phi(s)`. `row[TIED]` is :math:`\phi(s) - \phi(s + e_r)`, the probability of a tie for the
+    `row[LOST]` is :math:`\phi(s)`. `row[TIED]` is :math:`\phi(s) - \phi(s + e_r)`, the probability that r ties for the
     most votes. `row[LOST_BY + l]` is :math:`\phi(s + e_l) - \phi(s)`, the probability that r wins and that one more
     vote for l would prevent it. `degrees` (3, k) is a work array.
     """

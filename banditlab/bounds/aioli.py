@@ -28,7 +28,7 @@ def aioli(
 ) -> float:
     r"""Return the regret bound of AIOLI: :math:`\lambda B^2 + (d/(2c)) \ln(1 + n c R^2 / (4 d \lambda))`.
 
-    B is the bound of :math:`\|\theta\|`. At the paper's :math:`1/(2c) = 1 + B R` (curvature None) this is Theorem 1 as
+    B is the bound on :math:`\|\theta\|`. At the paper's :math:`1/(2c) = 1 + B R` (curvature None) this is Theorem 1 as
     printed: :math:`\lambda B^2 + d (1 + B R) \ln(1 + n R^2 / (8 d (1 + B R) \lambda))`. The argument is that of the
     paper with another c: :math:`Z_t \le (1/(2c)) (\eta_t/2) g' A_t^{-1} g` because :math:`g^{-y} = -e^{yz} g`, and
     :math:`(\eta_t/2) g g' \le (c/4) x x'`.
@@ -78,22 +78,22 @@ def aioli_inexact(
     printed=r"$(4 + R^2/\lambda) \ln[(3 n^2 R^2/\lambda)(n R^2/(8 \lambda) + B)]$ steps, too few for some $B < 1/3$",
 )
 def aioli_theorem_4(rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float) -> float:
-    """Return the regret bound of AIOLI solved by gradient descent: that of Theorem 1 plus 1. (With a Newton root the
-    additional term is negligible.)
+    r"""Return the regret bound of AIOLI solved by gradient descent: that of Theorem 1 plus 1. (If Newton's method
+    computes :math:`\theta_t`, the additional term is negligible.)
     """
     return aioli(rounds, n_features, margin_bound, radius, regularization) + 1.0
 
 
 @within(beyond=math.inf)
 def aioli_steps(rounds: float, margin_bound: float, radius: float, regularization: float) -> float:
-    r"""Return the number of gradient steps in Theorem 4, with Theorem 7 as corrected here.
+    r"""Return the number of gradient steps in Theorem 4, with Theorem 7 as corrected in docs/errata.md.
 
     .. math::
 
         (4 + R^2/\lambda) \ln[(n^2 R^2/\lambda) (1 + R^2/(4 \lambda) + (n-1) R^2/(16 (1+BR) \lambda))],
 
-    rounded up. It is Lemma 3 for the error at which the last term of `aioli_inexact` is 1. If the logarithm is not
-    above 0, :math:`\theta = 0` is accurate enough.
+    rounded up. It follows from Lemma 3 for the error at which the last term of `aioli_inexact` is 1. If the logarithm
+    is not above 0, :math:`\theta = 0` is accurate enough.
     """
     n, B, R, lam = rounds, margin_bound, radius, regularization
     distance = (
@@ -106,7 +106,7 @@ def aioli_steps(rounds: float, margin_bound: float, radius: float, regularizatio
 
 
 def _accuracy(n: float, B: float, R: float, lam: float) -> float:
-    r"""Return :math:`1/n` times the sum over the rounds of the largest curvature, divided by :math:`2 \lambda`."""
+    r"""Return the mean over n rounds of the objective's largest curvature, divided by :math:`2 \lambda`."""
     return 1.0 + R**2 / (4.0 * lam) + max(0.0, n - 1.0) * R**2 / (16.0 * (1.0 + B * R) * lam)
 
 
@@ -128,8 +128,8 @@ def aioli_kernel(
     :math:`4 \lambda/c`. It is :math:`\lambda B^2 + (1/(2c)) d_{\text{eff}} (1 + \ln(1 + n c R^2/(4 \lambda)))`.
 
     Theorem 1's proof bounds the regret by :math:`\lambda B^2 + (1/(2c)) \ln \det(I + c G/(4 \lambda))` with the Gram
-    matrix G. Each of its terms is :math:`\ln(1 + u) \le (u/(1 + u))(1 + \ln(1 + u))`, and no eigenvalue of G exceeds
-    :math:`n R^2`.
+    matrix G. Each eigenvalue gives a term :math:`\ln(1 + u) \le (u/(1 + u))(1 + \ln(1 + u))`, and no eigenvalue of G
+    exceeds :math:`n R^2`.
     """
     n, B, R, lam = rounds, margin_bound, radius, regularization
     c = 0.5 / (1.0 + B * R) if curvature is None else curvature

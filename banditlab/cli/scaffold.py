@@ -95,7 +95,8 @@ def _class_name(name: str) -> str:
     """Return a name as the name of a class: "my-agent" becomes "MyAgent"."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name):
         raise UsageError(
-            f"the name {name!r} must be letters and digits, joined by single dashes, and begin with a letter"
+            f"the name {name!r} must be letters and digits, in parts joined by single dashes or underscores, "
+            "and begin with a letter"
         )
     class_name = "".join(part[0].upper() + part[1:] for part in re.split("[-_]", name))
     if keyword.iskeyword(class_name):

@@ -26,16 +26,16 @@ def best_single_action(right: Any) -> int:
 
 
 def best_action_per_value(right: Any, values: Any) -> int:
-    """Return the mistakes of the best action at each value of a column.
+    """Return the number of mistakes of `best_actions`: the best action for each value of a column.
 
-    `right` (n, K) bool says which actions were right in a round, and `values` (n,) is the column. See `best_actions`.
+    `right` (n, K) bool says which actions were right in a round, and `values` (n,) is the column.
     """
     return _mistakes(right, best_actions(right, values))
 
 
 def best_actions(right: Any, values: Any) -> NDArray[np.int64]:
-    """Return, for each of n rounds, the action that was right most often at its value of a column; ties go to the
-    lowest.
+    """Return, for each of n rounds, the action that was right most often in the rounds with the same value of a column;
+    ties go to the lowest action.
 
     `right` (n, K) bool says which actions were right in a round; `values` (n,) is the column, where NaN counts as a
     value.
@@ -60,7 +60,7 @@ def none_right(right: Any) -> int:
 
 @dataclass(frozen=True, eq=False)
 class OneAgainstRest:
-    r"""For every action, the best logistic model of its bit with :math:`\|w_k\|_2 \le B`.
+    r"""For every action, the best logistic model of whether it is right, with :math:`\|w_k\|_2 \le B`.
 
     Attributes
     ----------
@@ -128,5 +128,5 @@ def _mistakes(right: Any, action: NDArray[np.int64]) -> int:
 def _checked(right: Any) -> Bits:
     bits = np.asarray(right)
     if bits.ndim != 2 or bits.dtype != np.bool_ or 0 in bits.shape:
-        raise UsageError(f"right must be (n, K) bool, with n and K above 0, got {bits.shape} {bits.dtype}")
+        raise UsageError(f"right must be a bool array (n, K) with n and K above 0, got {bits.shape} {bits.dtype}")
     return bits

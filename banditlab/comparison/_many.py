@@ -1,5 +1,5 @@
-"""The sweep of a comparison over many tables. Each table is prepared like a single one; tables with faults are left
-out.
+"""The sweep of a comparison over many tables. Each table is prepared as for a comparison on this table alone. Tables
+with faults are left out.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def tables_of(data: Sequence[Any]) -> list[str]:
     Raises
     ------
     UsageError
-        A folder or pattern has no table, or a number of OpenML is invalid.
+        A folder or pattern has no table, or an id of OpenML is invalid.
     """
     found: dict[str, None] = {}
     for each in map(str, data):
@@ -166,7 +166,7 @@ def prepared_many(
     Raises
     ------
     UsageError
-        No table is without faults, or a pattern of `exceptions` matches no table.
+        All tables have faults, or a pattern of `exceptions` matches no table.
     """
     own = read_exceptions(None if exceptions is None else Path(exceptions))
     names = {source: source if source.startswith(PREFIX) else Path(source).name for source in tables_of(data)}
@@ -246,7 +246,7 @@ def _refuse_known(environment: dict[str, Any], source: str, seen: dict[str, str]
 
 
 def _common(found: list[_Prepared]) -> tuple[list[Block], list[str]]:
-    """Return the agents that are included for every table, and those left out; the plan skips incompatible pairs."""
+    """Return the agents of all tables, and those left out; the plan skips agents on tables they cannot play."""
     every = [block for each in found for block in each.agents]
     first = [block for i, block in enumerate(every) if block not in every[:i]]
     two_classes = Block(**block_of(NON_LINEAR))

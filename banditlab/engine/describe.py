@@ -171,7 +171,7 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
 
 
 def _is_described(cls: Any, env: Any, settings: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
-    """Return whether an environment that records the content it read has the described content."""
+    """Return whether the data that the environment has read are those of its description."""
     identify = getattr(cls, "identity", None)
     if identify is None:
         return True

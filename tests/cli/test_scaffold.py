@@ -133,7 +133,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 def test_a_bad_name_is_refused(tmp_path: Path, make: object, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         make(name, tmp_path)  # type: ignore[operator]
-    expected = "must be letters and digits, joined by single dashes, and begin with a letter"
+    expected = "must be letters and digits, in parts joined by single dashes or underscores, and begin with a letter"
     assert str(caught.value) == f"the name {name!r} {expected}"
     assert list(tmp_path.iterdir()) == []
 

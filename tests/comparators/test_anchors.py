@@ -68,7 +68,7 @@ def test_what_are_no_bits_is_refused(right):
         lambda r: best_action_per_value(r, r),
         lambda r: one_against_rest(r, r, 1),
     ):
-        with pytest.raises(UsageError, match=r"^right must be \(n, K\) bool, with n and K above 0, got \("):
+        with pytest.raises(UsageError, match=r"^right must be a bool array \(n, K\) with n and K above 0, got \("):
             call(right)
     with pytest.raises(UsageError, match=r"values must be of shape \(2,\), one for every round, got \(1,\)"):
         best_action_per_value(np.ones((2, 2), bool), [0])

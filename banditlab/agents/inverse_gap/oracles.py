@@ -1,13 +1,13 @@
 r"""The oracles of FastCB and SquareCB, which predict the probability that each class would be correct.
 
-An oracle is a state and two kernels, independent of the actions' probabilities:
+An oracle has a state and two kernels, which do not use the probabilities of the actions:
 
 * `margins_kernel(state, x, z)` writes :math:`z_k`, :math:`k = 0, \dots, K-1`, with
   :math:`P(k \text{ is correct}) = \mathrm{sigmoid}(z_k)`.
 * `learn_kernel(state, x, k, z, y)` updates class k, which was played at the margin z, with :math:`y = 1` if it was
   right and -1 if it was wrong.
 
-Any pair of these kernels compiles with any weighting; a pair that is not used is not compiled.
+Every oracle works with every inverse-gap weighting. A combination is compiled only if it is used.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ AUTO_REGULARIZATION = 0.003
 
 
 def curvature_of(word: float | str, margin_bound: float) -> float:
-    """Return AIOLI's c, by the rule "simple" or "tight" or as a number, for margins of at most `margin_bound`."""
+    """Return AIOLI's c: a given number, or by the rule "simple" or "tight" for margins up to `margin_bound`."""
     words = {"simple": 0.5 / (1.0 + margin_bound), "tight": tight_curvature(margin_bound)}
     return resolve("curvature", word, words)
 
@@ -268,7 +268,7 @@ def grid_prefetch(state, X, t, behind):
 class GridOracle(Oracle):
     r"""N AIOLI models per class, mixed at learning rate 1.
 
-    They have the norm bounds :math:`B_i = B_1 \text{ratio}^{i-1}` and the ridges :math:`\text{scale}/B_i^2`.
+    Model i has the norm bound :math:`B_i = B_1 \text{ratio}^{i-1}` and the regularization :math:`1/B_i^2`.
     """
 
     reads = ("norm_bound", "curvature", "virtual_weight", "grid_size", "grid_ratio")
@@ -299,7 +299,7 @@ class GridOracle(Oracle):
 
     @staticmethod
     def models(settings: Mapping[str, Any]) -> float:
-        """Return `grid_size`, or 1 if it is invalid; the constructor rejects it then."""
+        """Return `grid_size`, or 1 if it is not a number (the constructor then rejects it)."""
         size = settings["grid_size"]
         return float(size) if isinstance(size, int | float) else 1.0
 

@@ -1,4 +1,4 @@
-"""OBAMA-lite's default sampler: a Gaussian posterior, and the average over logits drawn from it."""
+"""OBAMA-lite's default sampler: a Gaussian posterior, and the average softmax of logits drawn from it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from banditlab.numerics.softmax import add_softmax
 class State(NamedTuple):
     r"""The posterior and the average over it.
 
-    `nodes` has the shape (samples/2, K). `gamma` is :math:`\mu` in the paper, and `eta` the learning rate. `hits` (2,)
-    is described in `tempered`. `R` (K, K), `n`, `v` and `qbar` (K,) are work arrays. `decoding` is the index in
-    `DECODINGS`.
+    `nodes` (samples/2, K) has the nodes of `mean_softmax`. `gamma` is :math:`\mu` in the paper, and `eta` the
+    learning rate. `hits` (2,) is described in `obama.tempered`. `R` (K, K), `n`, `v` and `qbar` (K,) are work arrays.
+    `decoding` is the index in `DECODINGS`.
     """
 
     posterior: Posterior

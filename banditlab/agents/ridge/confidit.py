@@ -34,8 +34,8 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Confidit(RidgeAgent):
-    r"""Choose the class with the highest upper confidence bound of a ridge regression per class, clipped to the
-    possible range.
+    r"""Choose the class with the highest upper confidence bound. Each class has a ridge regression, whose estimate is
+    clipped to the possible range.
 
     Problem: bandit multiclass, contexts chosen by an adversary, labels drawn from the linear model
     :math:`P(y = i \mid x) = (\alpha + u_i'x) / (1 + \alpha)`, :math:`\alpha` in (-1, 1], so

@@ -1,13 +1,14 @@
-r"""StackCB's expert of boosted trees, fitted to the rounds in memory at fixed rounds.
+r"""StackCB's expert of boosted trees, which is fitted to the rounds in memory after 512, 1,024, 2,048, ... updates.
 
-A tree has one split per level, so a leaf is a number of `DEPTH` bits ("oblivious" trees, Prokhorenkova et al., NeurIPS
-2018). All models share the splits, and each has its own values in the leaves. The margin of a model is a constant plus its
-values in the leaves of a context. A model is fitted to the rounds in which its class was chosen, with the bit as the
-target. If it serves two classes, it is fitted to all rounds.
+A tree has one split per level, so the number of a leaf has `DEPTH` bits ("oblivious" trees, Prokhorenkova et al.,
+NeurIPS 2018). There is one model per class, or one for both of two classes. All models share the splits, and each has
+its own values in the leaves. The margin of a model is a constant plus its values in the leaves into which a context
+falls. A model is fitted to the rounds in which its class was chosen. The target is 1 if the class was right, else 0. A
+model for two classes is fitted to all rounds.
 
 Trees are fitted one after the other to the logistic loss (Friedman, Annals of Statistics 2001). Let s be the margin of a
 round so far, :math:`p = \mathrm{sigmoid}(s)`, :math:`g = p - \text{target}` and :math:`h = p (1 - p)`. G and H are
-their sums over the rounds of one model in one leaf. A split of the leaves into parts L and R has the gain
+their sums over the rounds of one model in one leaf. A split divides every leaf into parts L and R. Its gain is
 
 .. math::
 
@@ -54,15 +55,17 @@ Integers = NDArray[np.int64]
 
 
 class Trees(NamedTuple):
-    """The trees of M models: columns (TREES, C), which each may read; column and cut (TREES, DEPTH), their splits; value
-    (TREES, LEAVES, M).
+    """The trees of M models: `columns` (TREES, C), which a tree may read; `column` and `cut` (TREES, DEPTH), its
+    splits; `value` (TREES, LEAVES, M), the values of the leaves.
 
-    curvature (TREES, LEAVES, M) has H + 1. base (M,) is the margin before the first tree, rounds (M,) the number of rounds
-    that a model was fitted to or updated with. fits (1,) counts the fits since the last reset.
+    `curvature` (TREES, LEAVES, M) is H + 1 of each leaf and model. `base` (M,) is the margin before the first tree, and
+    `rounds` (M,) the number of rounds that a model was fitted to or updated with. `fits` (1,) counts the fits since the
+    last reset.
 
-    Work arrays for N rounds: codes (C, N), how many quantiles are below an entry; quantiles (C, CUTS); sample
-    (SAMPLE,); model, leaf, pair (N,), the number of a round's leaf and model or -1; target, g, h, margin (N,); number
-    (LEAVES, M), of a pair; sums (pairs, CUTS + 1, 2), of g and h.
+    Work arrays for N rounds: `codes` (C, N), how many quantiles are below an entry; `quantiles` (C, CUTS); `sample`
+    (SAMPLE,); `model`, `leaf` and `pair` (N,), the indices of a round's model, leaf and (leaf, model) pair, where -1 is
+    no pair; `target`, `g`, `h` and `margin` (N,); `number` (LEAVES, M), the index of each pair; `sums`
+    (pairs, CUTS + 1, 2), sums of g and h.
     """
 
     columns: Integers
@@ -96,7 +99,7 @@ class Trees(NamedTuple):
 
 
 def empty_trees(rng: np.random.Generator, d: int, n_models: int, memory: int) -> Trees:
-    """Return trees before the first fit, whose margins are 0; rng draws their columns."""
+    """Return trees that have not been fitted, with margins of 0; rng draws the columns that each tree may read."""
     M, N, C = n_models, memory, min(COLUMNS, d)
     columns = np.array([rng.permutation(d)[:C] for _ in range(TREES)], np.int64)
     column, cut = np.zeros((TREES, DEPTH), np.int64), np.zeros((TREES, DEPTH))
@@ -115,7 +118,8 @@ def empty_trees(rng: np.random.Generator, d: int, n_models: int, memory: int) ->
 def read_trees(trees, x, like, z):
     """Write the margins of all models at x (d,) into z (M,); before the first fit they are 0.
 
-    like (M,) has the margins of another expert, which count as much as `SHRINK` rounds.
+    After n rounds of a model, its margin is the trees' margin with weight n/(n + SHRINK) plus that of another expert,
+    `like` (M,), with the remaining weight.
     """
     if trees is None:  # known when a kernel is compiled
         return
@@ -156,7 +160,7 @@ def update_trees(trees, memory, end, n, shared):
     """Fit the trees after n = 512, 1,024, 2,048, ... updates, and after a reset as soon as n is at least 512.
     Between two fits, update the leaves of the last round's context.
 
-    The last round in memory is number end - 1; shared: whether one model serves two classes.
+    The last round is row `end - 1` of the memory. `shared` says whether one model serves two classes.
     """
     if trees is None:
         return
@@ -192,7 +196,7 @@ def model_and_target(memory, t, shared):
 
 @njit
 def fit_trees(trees, memory, first, n, shared):
-    """Fit the trees to n rounds of the memory, from number `first` on."""
+    """Fit the trees to n rounds of the memory (a ring), from row `first` on."""
     base, rounds = trees.base, trees.rounds
     base[:] = 0.0
     rounds[:] = 0.0
@@ -236,7 +240,9 @@ def code_columns(trees, X, first, n, tree):
 
 @njit
 def split(trees, tree, level, n):
-    """Split all leaves of a level where the gain is largest; without a gain, all rounds go to the first child."""
+    """Split all leaves of a level at the column and cut of largest gain. Without a gain, all rounds go to the first
+    child.
+    """
     pairs, most, column, code = number_pairs(trees, n), LEAST_GAIN, 0, CUTS
     for c in range(trees.codes.shape[0]):
         sum_by_code(trees, c, pairs, n)
@@ -253,7 +259,9 @@ def split(trees, tree, level, n):
 
 @njit
 def number_pairs(trees, n):
-    """Number the pairs (leaf, model) with enough rounds; write each round's number, or -1; return the number of pairs."""
+    """Number the pairs (leaf, model) with enough rounds, and return how many there are. Every round gets the number of
+    its pair, or -1.
+    """
     number, pairs = borrow(trees.number), 0
     number[:] = 0
     for i in range(n):

@@ -1,15 +1,15 @@
 r"""Inputs of StackCB's experts ("views"): contexts with scaled columns, and blocks of random Fourier features.
 
 Let :math:`m_j`, :math:`s_j`, :math:`l_j` and :math:`h_j` be the mean, standard deviation, least and largest entry of
-column j over the contexts of a memory, and n the number of columns that vary. Each view has 1/2 as its last entry:
+column j over the contexts of a memory, and n the number of columns that vary. Each view except the centred one has 1/2
+as its last entry:
 
 * standardised: :math:`v / \sqrt{n}` with :math:`v_j = \mathrm{clip}((x_j - m_j) / s_j, -3, 3)`;
 * by range: :math:`\mathrm{clip}((x_j - l_j) / (h_j - l_j), -1, 2) / r`, where r is :math:`\sqrt{n}`, or, if the
   memory's rows are sparse (seven of eight entries are 0), the number that makes their mean square 1;
 * centred, if there is a ridge expert: the standardised view with 0 as its last entry;
 * a Fourier block: :math:`(\cos 2 \pi t_1, \dots, \cos 2 \pi t_F, \sin 2 \pi t_1, \dots, \sin 2 \pi t_{F-1})`
-  times :math:`F^{-1/2}`,
-  :math:`t_i = w_i'v / m`.
+  times :math:`F^{-1/2}`, with :math:`t_i = w_i'v / m` and random normal vectors :math:`w_i` (`frequencies`).
 
 In a Fourier block m is the median distance between two vectors v of contexts in the memory (Rahimi and Recht, NIPS
 2007). A column that does not vary is 0 in all views. The turns :math:`w_i'v / m` of the context 0 are stored, and a
@@ -48,12 +48,12 @@ LEAST_MEDIAN, LEAST_SCALE = 1e-6, 1e-290
 
 
 class Scale(NamedTuple):
-    """The scale of each column (d,): centres `mean` and `low`, and inverse spreads `per_sd` and `per_range`, 0 if
+    r"""The scale of each column (d,): centres `mean` and `low`, and inverse spreads `per_sd` and `per_range`, 0 if
     constant.
 
-    whole (4,) has the inverses of the root of the number of columns that vary, of the median distance of v, and of r,
-    and the number of contexts. zero (d,) has v of the context 0, in units of the median; turns (blocks, F/2) has its
-    turns. Scratch: places (d,) of a context's nonzero entries; changes (d,), their changes of v; distances (PAIRS,).
+    `whole` (4,) is :math:`1/\sqrt{n}`, :math:`1/m`, :math:`1/r` and the number of contexts. For the context 0, `zero`
+    (d,) is :math:`v/m`, and `turns` (blocks, F/2) has :math:`w_i'v/m`. Work arrays: `places` (d,), the positions of a
+    context's nonzero entries; `changes` (d,), by how much they change :math:`v/m`; `distances` (PAIRS,).
     """
 
     mean: Floats
@@ -90,7 +90,9 @@ BANDWIDTHS = ((1.4, 1.0), (0.8, 1.0), (1.4, 0.5), (0.8, 0.5))
 
 
 def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:
-    """Return W (n_blocks, size/16, d, 8), the :math:`w_i` in turns in groups of eight, for blocks of `size` features."""
+    """Return W (n_blocks, size/16, d, 8), the :math:`w_i` of blocks of `size` features, in groups of eight. Their unit
+    is turns, not radians.
+    """
     W = np.zeros((n_blocks, size // (2 * WIDTH), d, WIDTH))
     for block in range(n_blocks):
         bandwidth, share = BANDWIDTHS[block // 2 % len(BANDWIDTHS)]
@@ -128,7 +130,7 @@ def has_moved(scale, X, first, n):
     """Return whether the columns' means over n contexts differ from those of the scale by over two standard errors.
 
     Difference and standard error, in standard deviations, are root mean squares over the varying columns. The standard
-    error is that of n independent contexts, of which the scale has used m.
+    error is that of independent contexts if the scale was estimated from m of the n contexts.
     """
     squares, m = 0.0, scale.whole[CONTEXTS]
     for j in range(X.shape[1]):
@@ -232,7 +234,7 @@ def write_views(scale, W, size, x, views):
 
 @njit
 def write_linear_views(scale, x, views):
-    """Write the linear views of x (d,) into views (V (d + 1),)."""
+    """Write the views of x (d,) that are not Fourier blocks into views (V (d + 1),)."""
     x, views = borrow(x), borrow(views)
     d, norm, by_range = x.shape[0], scale.whole[NORM], scale.whole[PER_NORM_BY_RANGE]
     for j in range(d):
@@ -247,7 +249,7 @@ def write_linear_views(scale, x, views):
 
 @njit
 def write_changes(scale, x):
-    """Write the nonzero positions of x, and their changes of v, into `scale`. Return how many there are."""
+    """Write the positions of the nonzero entries of x, and their `changes`, into `scale`. Return how many there are."""
     n, zero, changes = 0, borrow(scale.zero), borrow(scale.changes)
     for j in range(x.shape[0]):
         if x[j] != 0.0:
@@ -258,7 +260,7 @@ def write_changes(scale, x):
 
 @inline
 def turns_of(scale, W, group, n):
-    """Return :math:`w'v` for eight frequencies: the value at the context 0 plus the changes by n other entries."""
+    """Return :math:`w'v/m` for eight frequencies: the value at the context 0 plus the changes by n nonzero entries."""
     W, changes, places, d = borrow(W), borrow(scale.changes), borrow(scale.places), scale.places.shape[0]
     even, odd, first = eight(scale.turns, group * WIDTH), all_lanes(0.0), group * d
     for i in range(0, n - 1, 2):

@@ -2,10 +2,11 @@
 
 Files are sent once to each worker. Failures have these consequences:
 
-* A run ends its process, hangs, or takes all memory: the worker's child processes identify the run (`remote`).
+* A run ends its process, hangs, or takes all memory: runs are in child processes of a worker, which identify the run
+  (`remote`).
 * A worker dies: Dask gives its tasks to other workers, up to Dask's setting `allowed-failures` (3). Each death counts
-  for every task of the worker. The runs of a task beyond the limit are therefore run again, one at a time with nothing
-  else in the cluster. If as many workers die again during such a run, it is recorded as failed.
+  for every task of the worker. If a task exceeds the limit, each of its runs is therefore run again, with nothing else
+  in the cluster. If the deaths of workers exceed the limit again, the run is recorded as failed.
 * A worker does not respond for `SILENT` seconds: its tasks go to other workers.
 * A task raises an error, for instance because a worker's disk is full: Dask retries it `RETRIES` times, then the sweep
   ends.

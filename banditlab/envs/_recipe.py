@@ -99,7 +99,7 @@ def prepare(
 
 
 def _drop_gaps(columns: list[Column], y: Truth, classes: list[Any], keep: Any) -> tuple[list[Column], Truth, Any]:
-    """Drop rows with gaps, and classes without remaining rows; keep all actions."""
+    """Keep the rows in `keep`, and the classes that these have; with several right actions per row, all actions stay."""
     columns = [column._replace(values=column.values[keep]) for column in columns]
     if y.ndim == 2:
         return columns, y[keep], classes

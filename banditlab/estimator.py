@@ -120,7 +120,7 @@ class ScaledContexts:
         return np.hstack([np.clip(scaled, -FARTHEST, FARTHEST), np.tile(self._constant, (len(X), 1))])
 
     def _map_sparse(self, X: Any) -> Any:
-        """Return the result of `_map` for rows in CSR form. It is dense if a mean of earlier dense rows is subtracted."""
+        """Return the result of `_map` for rows in CSR form. It is dense if the scale subtracts a mean."""
         if self._offset.any():
             return self._map(X.toarray())
         with np.errstate(over="ignore"):
@@ -171,8 +171,9 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     to R, in updates and predictions, because R determines the forecaster's constants and is a condition of the
     guarantee.
 
-    Practice: the default settings of the forecaster are those of its theorem, whose regret bound holds on every stream. On independent examples, a
-    smaller regularization with a moderate B and several passes predict much better. A good start for FOLKLORE is
+    Practice: the default settings of the forecaster are those of its theorem, whose regret bound holds on every
+    stream. On independent examples, a smaller regularization with a moderate B and several passes predict much
+    better. A good start for FOLKLORE is
     `norm_bound=10, passes=10, settings={"regularization": 1e-3}`; docs/results/estimator.md has figures.
 
     Cost: the forecaster's updates, n times `passes`. For FOLKLORE: :math:`K^3 d^2 / 2` multiplications per update and

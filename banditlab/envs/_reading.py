@@ -86,7 +86,7 @@ def with_numbers(frame: pd.DataFrame, label: str, reading: Reading, path: str) -
 
 
 def _others(text: pd.Series, declared: Reading) -> list[Reading]:
-    """Return the other notations in which all entries are numbers; of notations that give equal numbers, only the first.
+    """Return the other notations in which all entries are numbers; of those with equal numbers, only the first.
 
     The list is empty if the declared notation fits.
     """

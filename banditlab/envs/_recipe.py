@@ -99,7 +99,7 @@ def prepare(
 
 
 def _drop_gaps(columns: list[Column], y: Truth, classes: list[Any], keep: Any) -> tuple[list[Column], Truth, Any]:
-    """Keep the rows in `keep`, and the classes that these have; with several right actions per row, all actions stay."""
+    """Keep only the rows in `keep`, and the classes that occur in them. If rows have bits of actions, keep all actions."""
     columns = [column._replace(values=column.values[keep]) for column in columns]
     if y.ndim == 2:
         return columns, y[keep], classes

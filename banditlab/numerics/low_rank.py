@@ -296,7 +296,10 @@ def rows_product_of_eight(P, r, scale, X, out):
 
 @njit
 def products_of_contexts(low, X, n):
-    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into `low.gram`, unless all matrices are whole."""
+    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into `low.gram`.
+
+    If all matrices are whole, nothing is written.
+    """
     asked = False
     for i in range(low.ranks.shape[0]):
         asked = asked or low.ranks[i] != WHOLE

@@ -116,8 +116,8 @@ def pack(A, P):
 class Point(NamedTuple):
     """A context in the form that a pass over a matrix reads: x (D,), padded with zeros in front.
 
-    `value` (D,) has the nonzero entries. `place` (D,) has their positions in x, times eight. `upto` (D/8,) has the number
-    of nonzero entries before the end of each group of eight.
+    `value` (D,) has the nonzero entries, and `place` (D,) their positions in x, times eight. `upto` (D/8,) has the
+    number of nonzero entries before the end of each group of eight.
     """
 
     x: Floats

@@ -6,8 +6,8 @@ over the mark if its process has ended (on the same machine), or if the heartbea
 machine, or if the system does not list processes).
 
 The primary key of all events is their place in the sequence. The primary key of the table of answers is the decision,
-so a decision has at most one answer. There are no other indices, which damage could make differ from their tables. An
-id is found without an index, because it begins with the place of its decision.
+so a decision has at most one answer. There are no other indices, because a damaged index could
+disagree with its table. An id is found without an index, because it begins with the place of its decision.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ class EventLog:
     def _tables_of_file(self) -> set[str]:
         """Return the tables of a SQLite file, or raise a LogError if it is damaged.
 
-        A file may come from anybody. The result also has the types of triggers and views, so the caller can refuse them:
-        they would run with our statements.
+        A file may come from anybody. If it has triggers or views, which would run with our statements, the result has
+        their types too, so `_open` refuses the file.
         """
         self._check_pages("quick_check")
         found = self.rows(sa.text("SELECT type, name FROM sqlite_master"))
@@ -434,7 +434,7 @@ class EventLog:
         return sum(1 for _ in self.events(pruned))
 
     def prune(self, before: float) -> int:
-        """Remove the events before a time, all of which must be in snapshots; return the number of removed decisions."""
+        """Remove the events before a time, which must all be in snapshots; return the number of removed decisions."""
         end = self.rows(sa.select(sa.func.max(EVENTS.c.seq)).where(EVENTS.c.at < before))[0][0] or self.head().pruned
         [(count,)] = self.rows(sa.select(sa.func.count()).where(EVENTS.c.seq <= end, EVENTS.c.kind == ev.DECIDED))
         for high in (*range(self.head().pruned + STEP, end, STEP), end):
@@ -446,7 +446,7 @@ class EventLog:
         return int(count)
 
     def forget(self, person: str) -> int:
-        """Blank the contexts of a person's decisions, all of which must be in snapshots; return the number of decisions."""
+        """Blank the contexts of a person's decisions, which must all be in snapshots; return the number of decisions."""
         found = self.rows(sa.select(EVENTS.c.seq).where(EVENTS.c.person == person))
         for (seq,) in found:
             row = ev.row_of(ev.blanked(self.decision(seq)))

@@ -99,7 +99,7 @@ def prepare(
 
 
 def _drop_gaps(columns: list[Column], y: Truth, classes: list[Any], keep: Any) -> tuple[list[Column], Truth, Any]:
-    """Keep only the rows in `keep`, and the classes that occur in them. If rows have bits of actions, keep all actions."""
+    """Drop the rows outside `keep`, and the classes without remaining rows. A table of right actions keeps all actions."""
     columns = [column._replace(values=column.values[keep]) for column in columns]
     if y.ndim == 2:
         return columns, y[keep], classes

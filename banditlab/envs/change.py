@@ -61,7 +61,7 @@ class Change(NamedTuple):
         return self._asdict() | {"at": list(self.at)}
 
     def applied(self, y: NDArray[Any], start: int, n_classes: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Apply all changes to the rounds from `start` on: to labels (n,), or to right/wrong indicators (n, K) of actions.
+        """Apply all changes to labels (n,), or right/wrong indicators (n, K) of actions, of the rounds from `start` on.
 
         Each round and change draws one uniform.
         """

@@ -17,13 +17,14 @@ The form is exact for any r. It takes fewer operations than a whole P until r is
     x'P y = p x'y - (F x)'(F y), \qquad P x = p x - F'(F x). \tag{2}
 
 With a matrix per class, the cost of a class with few updates is therefore proportional to the number of its updates.
-:math:`x'P x` and the entries of P are differences, so rounding errors are those of :math:`p \|x\|^2` in both forms.
+:math:`x'P x` and the entries of P are differences of larger numbers in both forms. Their rounding errors are therefore
+proportional to :math:`p \|x\|^2`, and not to the smaller result.
 
 Storage. The rows occupy the space of the whole matrix. When `capacity` rows fill this space, the matrix is formed
 (`make_whole`, :math:`O(r D^2)`, once). The rows are stored in blocks of eight, each by columns (see `row_tiles`); rows
 after the first r are zeros.
 
-Cost: :math:`2 r D` operations for :math:`x'P x`; :math:`4 r D` for :math:`x'P y` and for a product. :math:`r D` numbers
+Cost: :math:`2 r D` operations for :math:`x'P x`; :math:`4 r D` for :math:`x'P y` or :math:`P x`. :math:`r D` numbers
 are read.
 """
 

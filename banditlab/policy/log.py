@@ -148,7 +148,7 @@ class EventLog:
         with self._reading() as db:
             settings = [db.exec_driver_sql(f"SHOW {name}").scalar() for name in ("fsync", "synchronous_commit")]
             if "off" in settings:
-                raise self._error("fsync or synchronous_commit is off: what was acknowledged could be lost")
+                raise self._error("fsync or synchronous_commit is off: acknowledged events could be lost")
             return set(sa.inspect(db).get_table_names()) & set(SCHEMA.tables)
 
     def head(self) -> Any:
@@ -202,12 +202,12 @@ class EventLog:
     def _alone(self) -> Iterator[None]:
         """Hold the lock during the block; convert the database's errors to a one-line LogError."""
         if not self._lock.acquire(timeout=connections.LIMIT):
-            raise self._error(f"the log did not answer within {connections.LIMIT:g} s; what was acknowledged is in it")
+            raise self._error(f"the log did not answer within {connections.LIMIT:g} s; it has all acknowledged events")
         try:
             yield
         except self._raised as error:
             twice = "another process has written to it; " if "Integrity" in type(error).__name__ else ""
-            stored = "; what was acknowledged is in it" * (self._token in _OPEN)
+            stored = "; it has all acknowledged events" * (self._token in _OPEN)
             raise self._error(f"the log cannot be used ({twice}{one_line(error)}){stored}") from error
         finally:
             self._lock.release()
@@ -446,7 +446,7 @@ class EventLog:
         return int(count)
 
     def forget(self, person: str) -> int:
-        """Blank the contexts of a person's decisions, which must all be in snapshots; return the number of decisions."""
+        """Blank the contexts of a person's decisions, which must all be in snapshots; return how many there are."""
         found = self.rows(sa.select(EVENTS.c.seq).where(EVENTS.c.person == person))
         for (seq,) in found:
             row = ev.row_of(ev.blanked(self.decision(seq)))

@@ -157,7 +157,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
 
     Sample weights: a row of weight w is repeated :math:`\lfloor w \rfloor` times, and once more with the probability of
     the fractional part. The expected sum of losses is then the weighted sum. A row of weight 0 has no effect. Weights
-    are numbers of rounds, so weights that sum to 1 give one round.
+    are numbers of rounds, so weights that sum to 1 give one round on average.
 
     Order: with `shuffle`, `fit` first sorts the rounds by their content, then shuffles them. For a given sample and
     seed, the model therefore does not depend on the order of the rows, on whether a repeated row is listed several

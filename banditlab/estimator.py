@@ -82,7 +82,7 @@ class ScaledContexts:
         self._bring_to_one(largest_norm((X - self._offset) / self._scale))
 
     def _fix_sparse_scale(self, X: Any) -> None:
-        """Set the map for rows in CSR form (n, d), which has no subtraction."""
+        """Set the scale for rows in CSR form (n, d). The mean is not subtracted, so the rows stay sparse."""
         n, d = X.shape
         columns = abs(X).max(axis=0).toarray().ravel()
         self._exponent = exponent(columns if self.scaling == "standardize" else np.full(d, columns.max(initial=0.0)))
@@ -120,7 +120,7 @@ class ScaledContexts:
         return np.hstack([np.clip(scaled, -FARTHEST, FARTHEST), np.tile(self._constant, (len(X), 1))])
 
     def _map_sparse(self, X: Any) -> Any:
-        """Return the result of `_map` for rows in CSR form. It is dense if earlier dense rows led to an offset."""
+        """Return the result of `_map` for rows in CSR form. It is dense if the scale subtracts a mean."""
         if self._offset.any():
             return self._map(X.toarray())
         with np.errstate(over="ignore"):
@@ -157,7 +157,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
 
     Sample weights: a row of weight w is repeated :math:`\lfloor w \rfloor` times, and once more with the probability of
     the fractional part. The expected sum of losses is then the weighted sum. A row of weight 0 has no effect. Weights
-    are numbers of rounds, so weights that sum to 1 give one round.
+    are numbers of rounds, so weights that sum to 1 give one round on average.
 
     Order: with `shuffle`, `fit` first sorts the rounds by their content, then shuffles them. For a given sample and
     seed, the model therefore does not depend on the order of the rows, on whether a repeated row is listed several
@@ -171,8 +171,9 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     to R, in updates and predictions, because R determines the forecaster's constants and is a condition of the
     guarantee.
 
-    Practice: the default settings are the theory's, whose guarantee holds on every stream. On independent examples, a
-    smaller regularization with a moderate B and several passes predict much better. A good start for FOLKLORE is
+    Practice: the default settings of the forecaster are those of its theorem, whose regret bound holds on every
+    stream. On independent examples, a smaller regularization with a moderate B and several passes predict much
+    better. A good start for FOLKLORE is
     `norm_bound=10, passes=10, settings={"regularization": 1e-3}`; docs/results/estimator.md has figures.
 
     Cost: the forecaster's updates, n times `passes`. For FOLKLORE: :math:`K^3 d^2 / 2` multiplications per update and
@@ -314,7 +315,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return tags
 
     def _binary_only(self) -> bool:
-        """Return whether the forecaster with these settings is for two classes only (tried with K = 2 and 3 at d = 1)."""
+        """Return whether the forecaster with these settings accepts K = 2 but not K = 3, tried with d = 1."""
         try:
             self._make(Problem(1, 2, 1.0, 1), np.random.default_rng(0))
         except Exception:  # `fit` reports invalid settings
@@ -462,7 +463,7 @@ def generator_of(random_state: int | np.random.RandomState | np.random.Generator
 
 
 def _rebuilt(player: Forecaster) -> Forecaster:
-    """Return a copy of the forecaster with its own arrays, as `Player.load` returns."""
+    """Return a copy of the forecaster that shares no arrays with it, as if it was saved and loaded."""
     copied = type(player)(player.problem, np.random.default_rng(0), **player.params())
     copied.set_state(player.get_state())
     return copied
@@ -493,7 +494,7 @@ def played(
 
 
 def once_each(X: Any) -> Any:
-    """Return rows in which repeated entries of a CSR matrix are summed."""
+    """Return X; if it is a CSR matrix that stores an entry in several parts, return a copy with the parts summed."""
     if not is_sparse(X) or X.has_canonical_format:
         return X
     whole = X.copy()

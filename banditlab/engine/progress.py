@@ -56,7 +56,7 @@ class Progress:
 
     @property
     def rounds_per_second(self) -> float:
-        """Rounds per second since the first task finished, over at least one second."""
+        """Rounds per second since the first task finished; less than one second counts as one."""
         if self.playing_since is None:
             return 0.0
         return self.rounds_done / max(1.0, time.perf_counter() - self.playing_since)
@@ -75,9 +75,9 @@ class Progress:
     def seconds_ahead(self) -> float | None:
         """Estimated remaining seconds, including the writing of tables.
 
-        A remaining run counts with the mean time of its kind's finished runs. Without finished runs, it counts with its
-        prior estimate, times the ratio of measured to estimated seconds of the other kinds. The sum is multiplied by
-        the wall time per core-second so far, at least 1 / `jobs`.
+        A remaining run is expected to take the mean time of the finished runs of its kind. If its kind has none, the
+        prior estimate is used, times the ratio of measured to estimated seconds of the other kinds. The sum, in
+        core-seconds, is multiplied by the wall time per core-second so far, or by 1 / `jobs` if that is larger.
 
         The result is None until 5 % of the work is done.
         """

@@ -32,7 +32,7 @@ NUMERIC = 0.9
 
 
 class Reading(NamedTuple):
-    """The notation of numbers in a file, and which entries are missing."""
+    """The notation of numbers in a file, and the strings that stand for missing entries."""
 
     decimal: str = "."
     thousands: str = ""
@@ -41,7 +41,7 @@ class Reading(NamedTuple):
     def plain(self, text: pd.Series) -> pd.Series:
         """Rewrite number strings with a decimal point and without thousands separators.
 
-        Return NaN where the separators do not delimit groups of three digits.
+        Strings whose separators do not delimit groups of three digits become NaN.
         """
         if self.thousands:
             sign, point, text = re.escape(self.thousands), re.escape(self.decimal), text.str.strip()
@@ -86,7 +86,7 @@ def with_numbers(frame: pd.DataFrame, label: str, reading: Reading, path: str) -
 
 
 def _others(text: pd.Series, declared: Reading) -> list[Reading]:
-    """Return the other notations in which all entries are numbers, one per distinct result.
+    """Return the other notations in which all entries are numbers; of those with equal numbers, only the first.
 
     The list is empty if the declared notation fits.
     """
@@ -112,7 +112,10 @@ def _fault(text: pd.Series, found: list[Reading], path: str) -> FaultError:
 
 
 def _converted(text: pd.Series, bare: pd.Series, reading: Reading) -> pd.Series:
-    """Return a column as floats if all entries except words for missing values are numbers, otherwise unchanged."""
+    """Return a column as floats if all entries are numbers or words for missing values.
+
+    Otherwise return its strings; if nearly all of them are numbers, these are rewritten with a decimal point.
+    """
     known, plain = bare.dropna(), reading.plain(bare)
     for spelled in (plain, bare):
         numbers = numbers_in(spelled)
@@ -139,12 +142,12 @@ def _numbers(na_values: tuple[str, ...]) -> list[float]:
 
 
 def is_one_of(value: object, na_values: tuple[str, ...]) -> bool:
-    """Return whether a value equals one of these strings, or the number that it represents."""
+    """Return whether a value equals one of these strings, or a number that one of them represents."""
     return str(value) in na_values or (isinstance(value, Real) and float(value) in _numbers(na_values))
 
 
 def without(frame: pd.DataFrame, na_values: Sequence[str]) -> pd.DataFrame:
-    """Return a table without the entries that equal one of these strings, or the number that it represents."""
+    """Return a table in which entries equal to one of these strings, or to a number that it represents, are missing."""
     import pandas as pd
 
     frame = frame.copy(deep=False)

@@ -64,8 +64,8 @@ def prepare(
 ) -> Rows:
     """Return the rows that result from applying the recipe to a table's columns.
 
-    Errors call the table `source` and its rows `row_numbers` (N,), by default 0 ... N-1. `bare` allows a table without
-    columns.
+    Error messages name the table `source` and number its rows by `row_numbers` (N,), by default
+    0 ... N-1. `bare` allows a table without columns.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def prepare(
 
 
 def _drop_gaps(columns: list[Column], y: Truth, classes: list[Any], keep: Any) -> tuple[list[Column], Truth, Any]:
-    """Drop rows with gaps, and classes without remaining rows; keep all actions."""
+    """Drop the rows outside `keep`, and the classes without remaining rows unless rows list all right actions."""
     columns = [column._replace(values=column.values[keep]) for column in columns]
     if y.ndim == 2:
         return columns, y[keep], classes

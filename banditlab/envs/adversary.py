@@ -23,8 +23,9 @@ class Adversary(AdaptiveEnv):
     from :math:`\mathrm{softmax}(W x)` with a planted W whose rows have norm B. The label is fixed before the action and
     depends on earlier actions only.
 
-    An agent that always chooses the same class in a cell makes a mistake in every interrupted round. An agent that
-    chooses uniformly at random is right in :math:`1/K` of these rounds.
+    An agent that always chooses the same class in a cell makes a mistake in every interrupted round of this cell,
+    except possibly its first round there. An agent that chooses uniformly at random is right with probability
+    :math:`1/K` in these rounds.
 
     The comparator is the best model in hindsight for the labels of the run. The bounds of forecasters, and of agents
     that observe every label, hold for it. Bounds of agents with bandit feedback assume a comparator that is fixed in

@@ -51,7 +51,7 @@ class Change(NamedTuple):
         at = written["at"] if isinstance(written["at"], list | tuple) else [written["at"]]
         rounds = tuple(sorted(at_least("change.at", value, 1) for value in at))
         if len(set(rounds)) < len(rounds):
-            raise UsageError(f"change.at must be different numbers of rounds, got {written['at']!r}")
+            raise UsageError(f"change.at must not name a number of rounds twice, got {written['at']!r}")
         labels = one_of("change.labels", written["labels"], ("rotate", "swap"))
         over = at_least("change.over", written.get("over", 0), 0)
         return cls(labels, rounds, over, true_or_false("change.back", written.get("back", False)))
@@ -61,7 +61,7 @@ class Change(NamedTuple):
         return self._asdict() | {"at": list(self.at)}
 
     def applied(self, y: NDArray[Any], start: int, n_classes: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Return the labels (n,) or bits (n, K) of the rounds from `start` on with all changes applied.
+        """Apply all changes to labels (n,), or right/wrong indicators (n, K) of actions, of the rounds from `start` on.
 
         Each round and change draws one uniform.
         """

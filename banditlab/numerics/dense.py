@@ -84,8 +84,8 @@ def cholesky_psd(A, R):
 def overwrite(target, source):
     """Write source (n,) into target (n,).
 
-    For `target[:] = source` numba also compiles the error message for unequal shapes, which takes three seconds in each
-    process and each kernel that contains such an assignment.
+    This replaces `target[:] = source`, for which numba also compiles the error message for unequal shapes. That takes
+    three seconds in each process, for each kernel that contains such an assignment.
     """
     for i in range(target.shape[0]):
         target[i] = source[i]

@@ -16,14 +16,15 @@ The form is exact for any r. It takes fewer operations than a whole P until r is
 
     x'P y = p x'y - (F x)'(F y), \qquad P x = p x - F'(F x). \tag{2}
 
-With many classes or many features, the cost of a class with few updates is therefore proportional to their number.
-:math:`x'P x` and the entries of P are differences, so rounding errors are those of :math:`p \|x\|^2` in both forms.
+With a matrix per class, the cost of a class with few updates is therefore proportional to the number of its updates.
+:math:`x'P x` and the entries of P are differences of larger numbers in both forms. Their rounding errors are therefore
+proportional to :math:`p \|x\|^2`, and not to the smaller result.
 
 Storage. The rows occupy the space of the whole matrix. When `capacity` rows fill this space, the matrix is formed
 (`make_whole`, :math:`O(r D^2)`, once). The rows are stored in blocks of eight, each by columns (see `row_tiles`); rows
 after the first r are zeros.
 
-Cost: :math:`2 r D` operations for :math:`x'P x`; :math:`4 r D` for :math:`x'P y` and for a product. :math:`r D` numbers
+Cost: :math:`2 r D` operations for :math:`x'P x`; :math:`4 r D` for :math:`x'P y` or :math:`P x`. :math:`r D` numbers
 are read.
 """
 
@@ -195,7 +196,7 @@ def rows_step(P, r, scale, sign, x, out):
 
 @inline
 def add_back(P, i, y, out):
-    """Add :math:`F'y` to `out` (D,) for the eight rows F stored from index i, and y in eight lanes."""
+    """Add :math:`F'y` to `out` (D,) for the eight rows F stored from index i, and a vector y of eight numbers."""
     for J in range(0, out.shape[0], WIDTH):
         o = i + WIDTH * J
         p0, p1, p2, p3 = eight(P, o), eight(P, o + 8), eight(P, o + 16), eight(P, o + 24)
@@ -207,7 +208,8 @@ def add_back(P, i, y, out):
 def any_downdate(P, low, i, v, s):
     """Subtract :math:`s v v'` from :math:`P_i`, stored in P (S,), for v (D,).
 
-    A matrix with fewer than `capacity` rows gets one more row. s does not include the sign in `low`.
+    A matrix with fewer than `capacity` rows gets one more row. s is positive for `low.sign` = -1 and
+    negative for `low.sign` = 1.
     """
     if low is None:
         downdate(P, v, s)
@@ -295,7 +297,10 @@ def rows_product_of_eight(P, r, scale, X, out):
 
 @njit
 def products_of_contexts(low, X, n):
-    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into `low.gram`, if some matrix requires them."""
+    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into `low.gram`.
+
+    If all matrices are whole, nothing is written.
+    """
     asked = False
     for i in range(low.ranks.shape[0]):
         asked = asked or low.ranks[i] != WHOLE

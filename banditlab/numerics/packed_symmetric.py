@@ -116,8 +116,8 @@ def pack(A, P):
 class Point(NamedTuple):
     """A context in the form that a pass over a matrix reads: x (D,), padded with zeros in front.
 
-    `value` and `place` (D,) have the nonzero entries and eight times their positions in x. `upto` (D/8,) has the number
-    of nonzero entries before the end of each group of eight.
+    `value` (D,) has the nonzero entries, and `place` (D,) their positions in x, times eight. `upto` (D/8,) has the
+    number of nonzero entries before the end of each group of eight.
     """
 
     x: Floats
@@ -185,7 +185,7 @@ def forms(P, point, q):
 
 @inline
 def _four_sweeps(P, i, S, point):
-    """Return :math:`x'L x` by lanes, for four matrices of S entries each, stored from index i."""
+    """Return :math:`x'L x` for four matrices of S entries each, stored from index i, as eight partial sums for each."""
     zero = all_lanes(0.0)
     qa = qb = qc = qe = zero
     start = 0
@@ -210,7 +210,7 @@ def _four_sweeps(P, i, S, point):
 
 @inline
 def _two_sweeps(P, i, k, point):
-    """Return :math:`x'L x` by lanes, for the two matrices stored from the indices i and k.
+    """Return :math:`x'L x` for the two matrices stored from the indices i and k, as eight partial sums for each.
 
     Even columns and odd columns have separate sums.
     """

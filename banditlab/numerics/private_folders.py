@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder and its missing parents for this user only, for any umask; raise an OSError if that fails."""
+    """Create a folder and its missing parents for this user only, whatever the umask; raise an OSError on failure."""
     missing = []
     while not folder.is_dir():
         missing.append(folder)

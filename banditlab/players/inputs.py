@@ -37,8 +37,8 @@ def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
 def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any:
     """Return contexts (n, d) in the form that kernels require, or raise a UsageError; for `space`, see `as_context`.
 
-    Sparse contexts are returned as a `CSR` if `sparse`. Otherwise they are made dense, or an IncompatibleError is
-    raised if they are too long.
+    Sparse contexts are returned as a `CSR` if `sparse`. Otherwise they are made dense; an IncompatibleError is raised
+    if d is too large for that.
     """
     d, limit = limits(space)
     if is_sparse(contexts):
@@ -66,8 +66,8 @@ def as_block(
 ) -> tuple[Any, NDArray[Any]]:
     r"""Return contexts (n, d) and labels (n,) in :math:`0, \dots, K-1` in the form that compiled loops require.
 
-    For `sparse`, see `as_rows`. If `several` actions may be right, the bit of every action, (n, K) bool, may replace
-    the labels.
+    For `sparse`, see `as_rows`. If `several` actions may be right, `labels` may also be a bool array (n, K) that
+    states for each action whether it is right.
     """
     X, y = as_rows(contexts, space, sparse=sparse), np.asarray(labels)
     if several and y.ndim == 2:

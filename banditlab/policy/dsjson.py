@@ -121,8 +121,8 @@ def _lines(path: str) -> Iterator[list[Line | str]]:
 
 
 def _arrays(lines: list[Line], counts: Counter[str]) -> tuple[Any, ...]:
-    """Return actions, rewards and _label_probability (m,); p, and 1.0 for each possible action, (m, largest number of
-    actions); and hashed contexts.
+    """Return six arrays of m lines: actions, rewards and _label_probability (m,); p, and 1.0 for each possible action,
+    both (m, largest number of actions); and the hashed contexts.
     """
     sizes = np.array([line.size for line in lines])
     able = (np.arange(sizes.max()) < sizes[:, None]).astype(np.float64)
@@ -162,7 +162,7 @@ def _entries(name: str, value: Any) -> Iterator[tuple[str, str | float]]:
 
 
 def _words(row: dict[str, str | float]) -> Iterator[tuple[str, float]]:
-    """Yield the features of a row: numbers as values, texts as names."""
+    """Yield names and values of a row's features; a text becomes a part of the name, with value 1."""
     for name, value in row.items():
         if isinstance(value, str):
             yield from ((f"{name}={word}", 1.0) for word in (value.split() if name.endswith("_text") else [value]))

@@ -25,9 +25,10 @@ GROWING = (
 
 
 def grown(agent: Any) -> Agent:
-    """Return an agent with one more class, which is last and has no data, and with the same generator.
+    """Return an agent with the same random generator and one more class, which is last and has no data.
 
-    `stackcb` replays the rounds in its memory, at most the last 2,000, if its models are not stored by class.
+    If the models of `stackcb` are not stored by class, a new agent learns from the rounds in the old agent's memory, at
+    most the last 2,000.
 
     Raises
     ------
@@ -52,7 +53,7 @@ def grown(agent: Any) -> Agent:
 
 
 def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
-    """Return `new` with the changes that `old` has relative to its initial state `untaught`."""
+    """Return `new` with all changes that led from the untrained state `untaught` to `old`."""
     if isinstance(old, np.ndarray):
         return _array(old, untaught, new, path)
     if isinstance(old, np.random.Generator):
@@ -72,7 +73,7 @@ def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
 
 
 def _on_basis(merged: Any, old: Any) -> Any:
-    r"""Return a part of a state, in which new models over a sketch are :math:`p I` in its existing directions."""
+    r"""Return a part of a state; if it is sketched, set new models to :math:`p I` in the directions found so far."""
     if isinstance(merged, SketchedInverses):
         B, places, known = merged.B, merged.places, len(old.p)
         found = B[0, places] != 0.0  # elsewhere the sketch has no direction yet

@@ -6,8 +6,8 @@ over the mark if its process has ended (on the same machine), or if the heartbea
 machine, or if the system does not list processes).
 
 The primary key of all events is their place in the sequence. The primary key of the table of answers is the decision,
-so a decision has at most one answer. There are no other indices, which damage could make differ from their tables. An
-id is found without an index, because it begins with the place of its decision.
+so a decision has at most one answer. There are no other indices, because a damaged index could
+disagree with its table. An id is found without an index, because it begins with the place of its decision.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ class EventLog:
     def _tables_of_file(self) -> set[str]:
         """Return the tables of a SQLite file, or raise a LogError if it is damaged.
 
-        A file may come from anybody: one with triggers or views, which would run with our statements, is refused.
+        A file may come from anybody. If it has triggers or views, which would run with our statements, the result has
+        their types too, so `_open` refuses the file.
         """
         self._check_pages("quick_check")
         found = self.rows(sa.text("SELECT type, name FROM sqlite_master"))
@@ -147,7 +148,7 @@ class EventLog:
         with self._reading() as db:
             settings = [db.exec_driver_sql(f"SHOW {name}").scalar() for name in ("fsync", "synchronous_commit")]
             if "off" in settings:
-                raise self._error("fsync or synchronous_commit is off: what was acknowledged could be lost")
+                raise self._error("fsync or synchronous_commit is off: acknowledged events could be lost")
             return set(sa.inspect(db).get_table_names()) & set(SCHEMA.tables)
 
     def head(self) -> Any:
@@ -201,12 +202,12 @@ class EventLog:
     def _alone(self) -> Iterator[None]:
         """Hold the lock during the block; convert the database's errors to a one-line LogError."""
         if not self._lock.acquire(timeout=connections.LIMIT):
-            raise self._error(f"the log did not answer within {connections.LIMIT:g} s; what was acknowledged is in it")
+            raise self._error(f"the log did not answer within {connections.LIMIT:g} s; it has all acknowledged events")
         try:
             yield
         except self._raised as error:
             twice = "another process has written to it; " if "Integrity" in type(error).__name__ else ""
-            stored = "; what was acknowledged is in it" * (self._token in _OPEN)
+            stored = "; it has all acknowledged events" * (self._token in _OPEN)
             raise self._error(f"the log cannot be used ({twice}{one_line(error)}){stored}") from error
         finally:
             self._lock.release()
@@ -293,8 +294,10 @@ class EventLog:
         return [ev.event_of(row._mapping, self.source) for row in self.rows(query)]
 
     def decided(self, id_: str) -> tuple[ev.Decided, str] | None:
-        """Return the decision with an id of 32 hexadecimal digits and the kind of its answer ("" for none), or None if
-        it is missing."""
+        """Return the decision with this id (32 hexadecimal digits), and the kind of its answer ("" if it has none).
+
+        Return None if there is no such decision.
+        """
         for found in self._found(EVENTS.c.seq == int(id_[: ev.PLACE], 16)):
             if isinstance(found, ev.Decided) and found.id == id_:
                 answer = (ANSWERS.c.decision == found.seq) & (ANSWERS.c.seq == EVENTS.c.seq)
@@ -317,8 +320,10 @@ class EventLog:
         return self._error(f"event {seq} is missing{ev.RESTORE}")
 
     def numbers(self, *names: str) -> NDArray[np.float64]:
-        """Return the columns `names` of all n decisions in order, then place, time, bit and `closed` of their answers,
-        as an array (len(names) + 4, n). The last four are NaN for a decision without an answer.
+        """Return an array (len(names) + 4, n), with a column for each of the n decisions, in order.
+
+        The rows are the fields `names` of the decision, then four numbers of its answer: place, time, bit, and whether
+        the decision was closed without feedback. These four are NaN for a decision without an answer.
         """
         answer = EVENTS.alias()
         columns: list[Any] = [EVENTS.c[name] for name in names] + [answer.c[name] for name in ("seq", "at", "correct")]
@@ -368,7 +373,7 @@ class EventLog:
         return tuple(self.rows(query)[0])
 
     def last(self) -> tuple[int, float]:
-        """Return place and time of the last event, (pruned, 0.0) for a log without events."""
+        """Return place and time of the last event; without events, the place of the last removed event and 0.0."""
         for event in self._found(EVENTS.c.seq == sa.select(sa.func.max(EVENTS.c.seq)).scalar_subquery()):
             return event.seq, event.at
         return self.head().pruned, 0.0
@@ -429,7 +434,7 @@ class EventLog:
         return sum(1 for _ in self.events(pruned))
 
     def prune(self, before: float) -> int:
-        """Remove the events before a time, which snapshots must cover; return the number of removed decisions."""
+        """Remove the events before a time, which must all be in snapshots; return the number of removed decisions."""
         end = self.rows(sa.select(sa.func.max(EVENTS.c.seq)).where(EVENTS.c.at < before))[0][0] or self.head().pruned
         [(count,)] = self.rows(sa.select(sa.func.count()).where(EVENTS.c.seq <= end, EVENTS.c.kind == ev.DECIDED))
         for high in (*range(self.head().pruned + STEP, end, STEP), end):
@@ -441,7 +446,7 @@ class EventLog:
         return int(count)
 
     def forget(self, person: str) -> int:
-        """Blank the contexts of a person's decisions, which snapshots must cover; return their number."""
+        """Blank the contexts of a person's decisions, which must all be in snapshots; return how many there are."""
         found = self.rows(sa.select(EVENTS.c.seq).where(EVENTS.c.person == person))
         for (seq,) in found:
             row = ev.row_of(ev.blanked(self.decision(seq)))
@@ -480,7 +485,7 @@ def _process(pid: int) -> str:
 
 
 def _writes(token: str, process: str, silent: float) -> bool:
-    """Return whether the process that holds the mark still writes, `silent` seconds after its last heartbeat."""
+    """Return whether the process that holds the mark may still write; its last heartbeat was `silent` seconds ago."""
     _, pid, machine, _ = process.split()
     now = _process(int(pid))
     if machine == "-" or machine != now.split()[2]:

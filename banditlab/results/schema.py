@@ -2,7 +2,7 @@
 
     spec.toml                                    resolved, with versions and the store format number
     runs.json                                    the current spec's run ids, stream ids and skipped pairs
-    shards/<first two of id>/<run_id>.parquet    a run, or <run_id>-<hash of all their ids>.parquet for it and others
+    shards/<first two of id>/<run_id>.parquet    a run; several runs: <run_id of one>-<hash of all ids>.parquet
     comparators/<stream_id>.parquet, .npz        losses at checkpoints, and the weights W
     failed/<run_id>.json                         traceback; the run is tried again on the next call
     results.parquet, descriptions.parquet        the runs of the shards, which are then removed

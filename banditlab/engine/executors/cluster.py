@@ -177,7 +177,7 @@ class Cluster:
             self.notices.append(line)
 
     def _poll(self) -> None:
-        """Query the scheduler every `POLL` seconds for each worker's task. Raise a ClusterError if for `patience`
+        """Ask the scheduler every `POLL` seconds which tasks each worker runs. Raise a ClusterError if for `patience`
         seconds the scheduler does not respond, or no responding worker has a task.
         """
         self._require_connection()
@@ -206,7 +206,7 @@ class Cluster:
             return None
 
     def _is_any_playing(self, workers: dict[str, Any], busy: dict[str, Any]) -> bool:
-        """Return whether a responding worker has a task. Tasks of workers that do not respond are reassigned."""
+        """Return whether a responding worker has a task. Dask reassigns the tasks of workers that do not respond."""
         self.heartbeats = {
             address: self._heartbeat(address, worker["last_seen"]) for address, worker in workers.items()
         }
@@ -258,7 +258,7 @@ class Cluster:
         return Parcel(task, tuple(self._places(run) for run in task.runs), labs, self._comparators(task))
 
     def _places(self, run: Run) -> dict[str, str]:
-        """Return the paths, on a worker, of the files that a run's environment reads, by setting."""
+        """Return, for each setting that names a file of the run's environment, the file's path on a worker."""
         settings = getattr(registry().load("envs", run.environment["id"]), "path_settings", ())
         paths = {name: Path(path) for name in settings if (path := run.environment["settings"][name])}
         return {name: f"{self._key_of(path)}/{path.name}" for name, path in paths.items()}
@@ -277,7 +277,7 @@ class Cluster:
         return self.keys[path]
 
     def _register(self, files: Files) -> None:
-        """Send files to the workers; the scheduler sends them to those that connect later."""
+        """Send files to the workers; the scheduler also sends them to workers that connect later."""
         register, name = self.client.register_plugin, f"{self.id}-{files.key}"
         for tries in range(RETRIES + 1):
             try:

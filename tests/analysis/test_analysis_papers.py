@@ -52,7 +52,7 @@ def test_tables_say_protocol_settings_and_stored_numbers(new_folder):
     assert re.findall(r"\\(\w+rule)", ranking) == ["toprule", "midrule", "bottomrule"]
     assert "3 repetitions of 100 rounds" in ranking
     assert (
-        "For each half of the repetitions, the result is that of the setting that was best on the other half."
+        "Settings are chosen on one half of the repetitions and evaluated on the other half, and the other way round."
         in ranking
     )
     assert r"& exploration(ogd) & $\gamma$ = 0.1 & 10.0 &" in ranking

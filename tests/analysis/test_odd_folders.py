@@ -117,7 +117,7 @@ def test_two_hundred_players_are_a_page_of_three_megabytes_at_most(new_folder):
     page = write_report(folder.out)
     assert page.stat().st_size < 3e6
     text = page.read_text(encoding="utf-8")
-    assert "Here are the 780 between the first agents; tables/paired_differences.csv has all." in text
+    assert "These are the 780 between the first agents; tables/paired_differences.csv has all." in text
     assert (folder.out / "tables" / "paired_differences.csv").read_text().count("\n") == 200 * 199 / 2 + 1
 
 

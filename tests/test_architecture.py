@@ -43,8 +43,8 @@ def floors() -> dict[str, set[str]]:
 
 def stated() -> dict[str, set[str]]:
     """Return what the page says a room imports, "base" and "floor" written out as the page does."""
-    base = names(re.findall(r'"base" is (.*?);', PAGE, re.DOTALL)[0])
-    floor = base | names(re.findall(r'"floor" is base and (.*?)\.', PAGE, re.DOTALL)[0])
+    base = names(re.findall(r'"base" means (.*?);', PAGE, re.DOTALL)[0])
+    floor = base | names(re.findall(r'"floor" means base and (.*?)\.', PAGE, re.DOTALL)[0])
     found = {}
     for room, _, imports in rows("The parts"):
         words = set(re.findall(r"[a-z]+", re.sub("`[^`]*`", "", imports)))

@@ -246,7 +246,7 @@ def test_faults_of_a_log_are_counted_at_once_and_no_policy_is_written(tmp_path: 
     log = written(tmp_path / "log.csv", frame.assign(id=np.arange(500) // 2))
     with pytest.raises(UsageError) as caught:
         train_from_log(log, tmp_path / "p", agent="linucb", id="id")
-    for fault in ("250 x ids", "1 x actions", "2 x rewards", "2 x propensities"):
+    for fault in ("250 x repeated ids", "1 x actions", "2 x rewards", "2 x propensities"):
         assert fault in str(caught.value)
     assert not (tmp_path / "p").exists()
     text = "".join(f"{line}\n" for line in ("{", "{}{", '{"a": []}'))

@@ -20,9 +20,9 @@ from banditlab.registry import registry
 TITLE = "Crafted files of agents, forecasters and boosters"
 WORDS = """The attack changes files written by `Player.save`: those of every agent and forecaster, and of boosters over
 compiled trees. A separate process with 8 GiB of memory loads the files and runs the loaded objects. An outcome is `right` if
-the file was loaded and run, or if one line rejected a round. It is `named` if `load` rejected the file in one line that
-names it, `lost` if the process died or hung, and `wrong` if the object's class, methods or names differ. `code run`
-counts pickles, `conftest.py` files and system commands that ran."""
+the file was loaded and the object ran, or if a round was rejected with a one-line message. It is `named` if `load` rejected
+the file with a one-line message that names it, `lost` if the process died or hung, and `wrong` if the object's class,
+methods or names differ. `code run` counts pickles, `conftest.py` files and system commands that ran."""
 COUNT = 12_000
 SECONDS, COMPILING = 60.0, 900.0
 """How long one attack may take, and a player's first rounds, which may have to be compiled."""

@@ -59,8 +59,8 @@ def _look(style: Style) -> list[Any]:
 
 
 def _panels(arena: Arena) -> list[dict[str, Any]]:
-    """Return the panels: the share of mistakes, then for each B the mistakes minus the loss of the best model, with the
-    seconds of every curve.
+    """Return the panels: the share of mistakes, then for each B the mistakes minus the loss of the best model. Every curve
+    also has its running time in seconds at each checkpoint.
     """
     seconds = _seconds(arena)
     shares = [_curve(curve, seconds, per=curve.rounds) for curve in mistake_curves(arena)]

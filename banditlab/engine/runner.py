@@ -234,7 +234,7 @@ def play(
     env
         A banditlab environment, with or without wrappers; it is reset with `seed`. With a wrapper other than those of
         `gymnasium.make`, rounds are run one by one, because the wrapper may change contexts or rewards. Mistakes are
-        counted by label or bits.
+        counted from the labels if the environment has them, else from the bits.
     player
         An agent (observes the bit), or a label agent or forecaster (observes the label after the round), before any
         update.

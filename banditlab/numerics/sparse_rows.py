@@ -125,7 +125,7 @@ def n_rows(X: Floats | CSR) -> int:
 
 
 def rows_of(X: Floats | CSR, part: slice) -> Floats | CSR:
-    """Return the contexts `part.start` ... `part.stop - 1` of a kernel's argument, outside kernels."""
+    """Return the contexts `part.start` ... `part.stop - 1` of a kernel's argument. Kernels cannot call it."""
     return X._replace(indptr=X.indptr[part.start : part.stop + 1]) if isinstance(X, CSR) else X[part]
 
 

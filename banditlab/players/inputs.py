@@ -114,7 +114,7 @@ def _as_floats(name: str, convert: Callable[[Any], Any], given: Any) -> Any:
 
 
 def limits(space: int | Problem) -> tuple[int, float]:
-    """Return d and the largest allowed squared norm, which is infinite without a problem."""
+    """Return d and the largest allowed squared norm, which is infinite if no `Problem` is given."""
     if isinstance(space, Problem):
         return space.n_features, (space.radius * (1.0 + TOLERANCE)) ** 2
     return space, math.inf

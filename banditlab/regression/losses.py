@@ -2,8 +2,8 @@ r"""Losses of a prediction z and a target y in [-Y, Y], with the constants of GA
 
 * (A1) :math:`\alpha`: the loss is :math:`\alpha`-mixable for targets in :math:`[-Y, Y]`; `substitute` returns the
   prediction that proves it for Gaussian margins.
-* (A3) :math:`\beta`: the loss at a comparator, :math:`|z| \le B R`, is at least the tangent at any other point plus
-  :math:`\beta/2` times the curvature there.
+* (A3) :math:`\beta`: the loss at a comparator, :math:`|z| \le B R`, is at least the tangent at any other point z' plus
+  :math:`\beta/2` times the curvature at z' times :math:`(z - z')^2`.
 * (A4) :math:`\gamma`: the second derivative in :math:`\theta` is at most :math:`\gamma`. `curvature` is the second
   derivative in z, so :math:`\gamma` is :math:`R^2` times the largest `curvature`.
 * (A2) :math:`\zeta`: the loss is at most its tangent plus

@@ -324,7 +324,8 @@ def read_again(state, x, action):
 
 @njit
 def is_contradicted(state):
-    """Return whether the rounds since G was 0 still contradict the models that were updated with them; recompute G.
+    """Compute G anew over the rounds since it was 0, with predictions of the updated models; return whether it is above
+    `CONTRADICTED`.
 
     A context of a new kind is predicted badly only until the models are updated with it. A label that contradicts
     earlier rounds continues to be predicted badly.

@@ -3,11 +3,12 @@
     python -m benchmarks alarms --tables FOLDER --streams 4 --keep
 
 plays every *.csv.gz (label column `class`) of the folder that BANDITLAB_TABLES or --tables names, min(rows, rounds)
-rounds of each. The orders of the rows are that of the file; classes that enter one by one; clusters of contexts (k-means)
-that enter one by one; sorted by the first principal component; and shuffled, with all labels moved to the next class at half
-time. If clusters enter or rows are sorted, labels depend on contexts as before. If classes enter, this holds only where
-classes do not overlap. Each line has the runs in which a change was detected, the number of changes, and the mistakes in %
-of the second half with `changes` and without. --keep writes the csv.
+rounds of each. The orders of the rows are that of the file; classes that enter one by one; the same with the predictions of
+a random forest as labels; clusters of contexts (k-means) that enter one by one; sorted by the first principal component; and
+shuffled, with all labels moved to the next class at half time. If a forest predicts the labels, clusters enter or rows are
+sorted, labels depend on contexts as before. If classes enter, this holds only where they do not overlap. Each line has the
+runs in which a change was detected, the number of changes, and the mistakes in % of the second half with `changes` and
+without. --keep writes the csv.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
+from sklearn.ensemble import RandomForestClassifier
 
 from banditlab import make_agent
 from banditlab.envs.table import Table
@@ -27,9 +29,10 @@ from banditlab.players.actor import Trace
 from benchmarks.commands.changes import move
 
 KEPT = Path(__file__).parents[2] / "docs" / "results" / "alarms.csv"
-AS_IN_FILE, CLASSES, CLUSTERS, SORTED, MOVED = ORDERS = (
+AS_IN_FILE, CLASSES, PREDICTED, CLUSTERS, SORTED, MOVED = ORDERS = (
     "as in the file",
     "classes enter one by one",
+    "predicted classes enter one by one",
     "clusters of contexts enter one by one",
     "sorted by a principal component",
     "labels moved at half time",
@@ -69,6 +72,8 @@ def play(env: Table, order: str, seed: int, rounds: int) -> tuple[float, float, 
     [(X, y)] = env.blocks(rounds, rounds)
     X, y, K = np.asarray(X), np.asarray(y), env.problem.n_classes
     rng = np.random.default_rng(seed)
+    if order == PREDICTED:  # a function of the context
+        y = RandomForestClassifier(min_samples_leaf=5, random_state=seed).fit(X, y).predict(X)
     rows = arranged(X, y, order, rng, seed)
     labels = move(y[rows], K, rng) if order == MOVED else y[rows]
     shares, called = [], 0
@@ -83,10 +88,10 @@ def play(env: Table, order: str, seed: int, rounds: int) -> tuple[float, float, 
 
 def arranged(X: NDArray[np.float64], y: Rows, order: str, rng: np.random.Generator, seed: int) -> Rows:
     """Return the numbers of the rows in an order of `ORDERS`."""
-    if order == CLASSES:
+    if order in (CLASSES, PREDICTED):
         return entering(y, rng)
     if order == CLUSTERS:
-        return entering(KMeans(N_CLUSTERS, n_init=1, random_state=seed).fit_predict(X).astype(np.int64), rng)
+        return entering(KMeans(N_CLUSTERS, n_init=1, random_state=seed).fit_predict(X), rng)
     if order == SORTED:
         centred = X - X.mean(axis=0)
         return np.argsort(centred @ np.linalg.svd(centred, full_matrices=False)[2][0], kind="stable")
@@ -95,6 +100,6 @@ def arranged(X: NDArray[np.float64], y: Rows, order: str, rng: np.random.Generat
 
 def entering(group: Rows, rng: np.random.Generator) -> Rows:
     """Return the numbers of the rows: groups enter at equal distances, and a row at a uniform time after its group."""
-    n_groups = int(group.max()) + 1
-    enters = rng.permutation(n_groups)[group] / n_groups
+    names, group = np.unique(group, return_inverse=True)
+    enters = rng.permutation(len(names))[group] / len(names)
     return np.argsort(enters + rng.random(len(group)) * (1.0 - enters), kind="stable")

@@ -15,7 +15,7 @@ def test_an_order_has_every_row_once(order: str) -> None:
     rows = alarms.arranged(X, y, order, rng, 0)
     assert sorted(rows) == list(range(300))
     firsts = sorted(int(np.argmax(y[rows] == k)) for k in range(3))
-    assert (firsts[1] > 20) == (order == alarms.CLASSES)
+    assert (firsts[1] > 20) == (order in (alarms.CLASSES, alarms.PREDICTED))
     assert (abs(np.corrcoef(X[rows, 0], np.arange(300))[0, 1]) > 0.9) == (order == alarms.SORTED)
     late = np.argsort(rows)[X[:, 0] > 9.0].mean() - np.argsort(rows)[X[:, 0] < -9.0].mean()
     assert (abs(late) > 20) == (order in (alarms.CLUSTERS, alarms.SORTED))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
 from banditlab.agents.second_order import resolved_order
-from banditlab.agents.stacked.change import cusum
+from banditlab.agents.stacked.change import ALARM, cusum
 from banditlab.agents.stacked.cold_start import COLUMNS, add_bounds, is_due, miss_penalty
 from banditlab.agents.stacked.experts import (
     LINEAR,
@@ -68,10 +68,6 @@ LAST_REBUILD = 512
 r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` up to this n, and up to `MEMORY` if the contexts drift."""
 MOST_AFTER_CHANGE = 2000
 """Largest number of past rounds that still count as updates after a change."""
-ALARM, MOST_AGAIN, CONTRADICTED = 14.0, 256, 10.0
-"""`ALARM`: G above which the rounds since G was 0 are read again. `MOST_AGAIN`: the largest number of these rounds.
-`CONTRADICTED`: their recomputed G above which a change is detected.
-"""
 FLOOR = 100
 """m in :math:`1/(K (n + m))`, the least probability of each class."""
 GREEDY = 1e9
@@ -119,8 +115,8 @@ class State(NamedTuple):
     M is K, or 1 if one model serves two classes: it is then class 0's model, and class 1's margin is its negative.
     counts (5,) has the updates since the last change, the next index in the memory, the rounds since G was 0, and the
     numbers of rebuilds and of changes. G (1,) is the change detector's statistic. settings (2,) has
-    :math:`g_n / n^{1/4}` and the threshold above which G is recomputed (`is_contradicted`). hits (1,) is the recent
-    share of hits. cold (1,) says whether `stacked.cold_start` applies.
+    :math:`g_n / n^{1/4}` and `stacked.change.ALARM`, or infinity without `changes`. hits (1,) is the recent share of hits.
+    cold (1,) says whether `stacked.cold_start` applies.
     """
 
     linear: Inverses | DiagonalInverses
@@ -274,7 +270,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     state.counts[SINCE] = state.counts[SINCE] + 1 if state.G[0] > 0.0 else 0
     n = state.counts[ROUNDS]
     state.hits[0] += ((1.0 if correct else 0.0) - state.hits[0]) * max(1.0 / LATELY, 1.0 / (n + AT_FIRST))
-    if state.G[0] > state.settings[THRESHOLD] and is_contradicted(state):
+    if state.G[0] > state.settings[THRESHOLD] + math.log(n):
         state.counts[ROUNDS] = min(n, min(state.counts[SINCE], MOST_AFTER_CHANGE))
         state.counts[CHANGES] += 1
         state.G[0], state.counts[SINCE] = 0.0, 0
@@ -320,26 +316,6 @@ def read_again(state, x, action):
     if not shares_a_model(state):
         write_scores(state.stack, state.scratch.z)
     write_margins(state, action, state.scratch.margins)
-
-
-@njit
-def is_contradicted(state):
-    """Compute G anew over the rounds since it was 0, with predictions of the updated models; return whether it is above
-    `CONTRADICTED`.
-
-    A context of a new kind is predicted badly only until the models are updated with it. A label that contradicts
-    earlier rounds continues to be predicted badly.
-    """
-    memory, N, G = state.memory, state.memory.X.shape[0], 0.0
-    n = min(state.counts[SINCE], min(state.counts[ROUNDS], MOST_AGAIN))
-    for i in range(n):
-        t = (state.counts[PLACE] - n + i) % N
-        read_again(state, read_only(memory.X[t]), memory.action[t])
-        p = sigmoid(logit(state.stack, state.scratch.margins))
-        wrong_way = shares_a_model(state) and memory.action[t] == 1
-        G = cusum(G, 1.0 - p if wrong_way else p, memory.hit[t])
-    state.G[0] = G
-    return G > CONTRADICTED
 
 
 @inline

@@ -30,7 +30,8 @@ PEERS = (
     "river-logistic",
     "river-logistic tuned",
     "river-linucb",
-    "forest",
+    "boosted trees 0.05",
+    "boosted trees 0.01",
 )
 LABELS = ("logistic one pass", "boosting one pass", "logistic cross-validated", "boosting cross-validated")
 """Told every label: not players."""

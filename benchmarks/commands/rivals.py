@@ -26,7 +26,7 @@ from banditlab.analysis.look import save
 from banditlab.analysis.pages import fill_page
 from banditlab.validation import at_least
 from benchmarks.measure.names import picked
-from benchmarks.measure.rivals import agents, forest, offline, vowpal
+from benchmarks.measure.rivals import agents, boosted, offline, vowpal
 from benchmarks.measure.rivals.agents import RELATIVE, Chosen
 from benchmarks.measure.rivals.neighbours import GRID, Neighbours
 from benchmarks.measure.rivals.tables import SCALINGS, Source, Stream, sources
@@ -125,7 +125,10 @@ def rivals() -> list[Rival]:
             [{"learning_rate": r, "gamma": g} for r in (0.01, 0.1, 1.0, 10.0) for g in (0.05, 0.01)],
             streams=FEW,
         ),
-        Rival("forest", forest.play, Choice("norm", 10), lambda trees: f"{trees} trees", tuned=False, streams=1),
+        *(
+            Rival(f"boosted trees {epsilon:g}", boosted.play, Choice("standard", epsilon), tuned=False, streams=FEW)
+            for epsilon in (0.05, 0.01)
+        ),
         Rival(
             "river-linucb",
             agents.play,

@@ -28,7 +28,7 @@ ONE = [
     line("one", "fastcb", (20.0, 24.0, 20.0, 26.0)),
     line("one", "vw", (12.0, 30.0, 14.0, 30.0)),  # the best by one half, not by the other
     line("one", "vw tuned", (30.0, 2.0, 30.0, 2.0)),
-    line("one", "forest", (1.0,)),  # few streams: takes no part
+    line("one", "boosted trees 0.01", (1.0,)),  # few streams: takes no part
     line("one", "stackcb", (10.0, 29.0, 10.0, 33.0)),
 ]
 TWO = [
@@ -75,8 +75,8 @@ def test_tables_of_related_rows_are_left_out_of_a_row() -> None:
 
 
 def test_players_are_compared_on_the_streams_that_both_played() -> None:
-    assert told.ratios(told.by_table(ONE), "forest", "stackcb") == [pytest.approx(0.1)]
-    assert told.ratios(told.by_table(TWO), "forest", "stackcb") == []
+    assert told.ratios(told.by_table(ONE), "boosted trees 0.01", "stackcb") == [pytest.approx(0.1)]
+    assert told.ratios(told.by_table(TWO), "boosted trees 0.01", "stackcb") == []
     sure = [line("t", "vw", (30.0, 30.1, 30.2, 30.1)), line("t", "stackcb", (10.0, 10.2, 10.1, 10.1))]
     assert told.players(told.by_table(sure)).splitlines()[-1] == "| `vw` | 1 | 4 | 2.980 | 2.980 | 0 | 1 |"
     noise = [line("t", "vw", (30.0, 10.0, 30.0, 10.0)), line("t", "stackcb", (10.0, 31.0, 10.0, 30.0))]

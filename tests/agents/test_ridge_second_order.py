@@ -106,4 +106,6 @@ def test_settings(cls):
     problem = Problem(1024, 20, 1.0)
     least = [cls.least_bytes(problem, {"second_order": word}) for word in ("full", "sketch", "diagonal")]
     assert least[0] == Confidit.least_bytes(problem, {}) > 40 * least[1] > 40 * least[2]
+    eight = cls.least_bytes(problem, {"second_order": "sketch", "sketch_size": 8})
+    assert eight == 20 * (8 * 1024 + 4 * 8**2) + 24 * 8 * 1024
     assert grown(make(3, 4, cls)).problem.n_classes == 4

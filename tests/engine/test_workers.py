@@ -278,6 +278,23 @@ def test_questions_are_answered_refused_or_broken(monkeypatch: pytest.MonkeyPatc
         processes._answer("interrupts", 4)
 
 
+def test_the_seconds_of_a_run_are_those_of_its_first_64_rounds_times_their_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def played(env: Any, player: Any, *, rounds: int, **_: Any) -> Any:
+        asked.append(rounds)
+        return SimpleNamespace(seconds=[0.5, 0.75, 1.0])
+
+    monkeypatch.setattr(questions, "play", played)
+    run: Any = SimpleNamespace(
+        build_environment=object, build_player=lambda env: env, rounds=640, environment_seed=int, feedback=None
+    )
+    assert questions._seconds(run) == 10.0
+    assert asked == [2, 64]  # the first two rounds compile
+
+
 def test_a_full_disk_is_no_runs_fault(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What says that a run failed is short, and may still fit where its rows do not."""
     write = files.write_whole

@@ -129,6 +129,13 @@ def test_notices_that_were_not_printed_are_counted_in_the_next(capsys: pytest.Ca
     assert capsys.readouterr().err == "banditlab: full\nbanditlab: full (2 more since the last notice)\n"
 
 
+def test_a_server_leaves_open_files_for_what_is_not_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """32 for the log and the interpreter, and three rounds of 16 connections that are not counted yet."""
+    for files, most in ((200, 200 - 32 - 48), (50, 1)):
+        monkeypatch.setattr(http_connections, "files", lambda files=files: files)
+        assert http_connections.Pool().most == most
+
+
 def test_unread_answers_are_bounded_together(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     monkeypatch.setattr(http_connections, "UNREAD", 1000)
     pool = http_connections.Pool()

@@ -145,7 +145,7 @@ def _bound(group: dict[str, Any], rounds: Floats) -> tuple[Floats, bool, bool]:
 
     Curves show bounds on the mistakes in excess of the comparator's loss L in nats. A theorem may bound the mistakes in
     excess of f L, with f given by `loss_unit`. For :math:`f \le 1`, as with "0.5 bits", this implies a bound in excess
-    of L. For :math:`f > 1`, as with "bits", it does not.
+    of L. For :math:`f > 1`, as with "bits", it need not.
     """
     if "bound_shown" not in group:
         return np.empty(0), False, False

@@ -145,7 +145,9 @@ class Encoder:
 
     @classmethod
     def of_columns(cls, columns: list[Column], recipe: Recipe, source: str) -> tuple[Self, Floats]:
-        """Return an encoder fitted to columns, and their contexts (n, d). The recipe must allow any missing values."""
+        """Return an encoder fitted to columns, and their contexts (n, d). If values are missing, the recipe must allow
+        missing values.
+        """
         from banditlab.envs._learning import learnt
 
         if not columns:
@@ -443,7 +445,7 @@ def differ(ranges: Floats) -> bool:
 
 def _step(column: Column, recipe: Recipe) -> Step:
     """Return a column's encoding step with all that is known before the fit: the role and the categories, whether
-    values are missing, whether the column is constant, and the power of 2 that divides its values.
+    values are missing, whether the column is constant, and the power of 2 by which its values are divided.
     """
 
     gaps = column.gaps

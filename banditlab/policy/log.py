@@ -447,7 +447,7 @@ class EventLog:
         return int(count)
 
     def forget(self, person: str) -> int:
-        """Blank the contexts of a person's decisions, which must all be in snapshots; return their number."""
+        """Blank the contexts of a person's decisions (all must be in snapshots); return the number of decisions."""
         found = self.rows(sa.select(EVENTS.c.seq).where(EVENTS.c.person == person))
         for (seq,) in found:
             row = ev.row_of(ev.blanked(self.decision(seq)))

@@ -38,7 +38,9 @@ class PeerAgent(RoundAgent):
         """Update the library with the outcome of `action`, played at x (d,) with `probability`."""
 
     def _choose(self, p: Floats, u: Floats) -> tuple[int, bool | None]:
-        """Return the action, drawn from p with the uniform u[1], and whether the agent explored (None: unknown)."""
+        """Return the action, drawn from p with the uniform random numbers u (coin flip, draw), and whether the agent
+        explored (None: unknown).
+        """
         return int(draw(p, u[1])), None
 
     def _decide(self, view: Floats, u: Floats) -> Decision:

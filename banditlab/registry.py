@@ -61,7 +61,8 @@ class Entry:
         Raises
         ------
         UsageError
-            The plug-in cannot be imported, is not a player of its kind, or has another id.
+            The plug-in cannot be imported, is not of the kind under which it is registered, or has another id than its
+            entry point.
         """
         if self.failure:
             raise UsageError(f"{self.kind[:-1]} {self.id!r} from {self.origin} cannot be loaded: {self.failure}")
@@ -114,8 +115,8 @@ class Registry:
     def _add_plugin(self, entry: Entry) -> None:
         """Add a plug-in's entry.
 
-        If its id is already used, it is listed with this reason. A built-in class keeps its id; two plug-ins with the
-        same id cannot be used.
+        If the id is already used, the plug-in is listed as unusable, with this reason. The earlier class remains usable
+        if it is built in; of two plug-ins with the same id, neither can be used.
         """
         table = self._entries[entry.kind]
         if entry.id not in table:

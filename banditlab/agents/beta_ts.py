@@ -19,7 +19,8 @@ from banditlab.problem import Problem
 class State(NamedTuple):
     """The state: counts (V, K, 2), the misses and hits of each action for each result v of `value_of`.
 
-    `block` (2,) contains the first feature of the column that the setting `per` selects, and 1 plus its last feature.
+    `block` (2,) contains the index of the first feature of the column that the setting `per` selects, and 1 plus the
+    index of its last feature.
     `tally` (2,) contains the key of the agent's draws and the number of decisions.
     """
 
@@ -84,7 +85,8 @@ class BetaTS(KernelAgent):
     with the largest mean is :math:`O(\sqrt{K T \ln T})` (Agrawal and Goyal, AISTATS 2013). The theorem does not cover
     bits that depend on the context, and its constants are not stated, so `bound` returns None.
 
-    The reported probabilities are conditional on the draws, hence one-hot, so expected mistakes equal mistakes.
+    The reported probabilities are conditional on the draws, hence one-hot. A run's expected mistakes therefore equal
+    its mistakes.
 
     Cost: 2 K Gamma draws per round, and with `per` :math:`O(d)` to find the value. Memory: 2 K numbers for each value
     of the column.
@@ -133,5 +135,7 @@ class BetaTS(KernelAgent):
         """Return the first and the last feature of the block, or raise a UsageError."""
         d = self.problem.n_features
         if len(per) != 2 or not all(isinstance(j, int) for j in per) or not 0 <= per[0] <= per[1] < d:
-            raise UsageError(f"per must be the first and the last feature of a block in 0 ... {d - 1}, got {per!r}")
+            raise UsageError(
+                f"per must be the indices of the first and the last feature of a block, in 0 ... {d - 1}, got {per!r}"
+            )
         return per[0], per[1]

@@ -137,8 +137,8 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; the decoding is unknown; `gamma
-        = 0` with `step = "theory"` or "wide", which would be 0; the wide step is combined with a delay, or with a
+        `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; the decoding is unknown; `gamma`
+        is 0 and `step` is "theory" or "wide", so the step would be 0; the wide step is combined with a delay, or with a
         decoding for which it is not defined; or `delay` is not an integer of at least 0.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.

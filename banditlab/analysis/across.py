@@ -94,7 +94,7 @@ class Across:
         return len(set(self.families))
 
     def ahead(self, first: str, second: str) -> bool:
-        """Return whether `first` is significantly better, both by the interval of the ratio and by the mean ranks."""
+        """Return whether `first` is significantly better than `second`, by the ratio's interval and by mean ranks."""
         gap = self.ranks[self.agents.index(second)] - self.ranks[self.agents.index(first)]
         return bool(self.pairs[first, second].ratio.high < 1.0 and gap > self.critical)
 
@@ -110,7 +110,9 @@ class Across:
         return f"{best} has the lowest mean rank over {len(self.arenas)} data sets; {told}."
 
     def groups(self) -> pd.DataFrame:
-        """Return the geometric mean of each agent's mistakes divided by those of the first, in ranges of K, d or n."""
+        """Return a row for each range of K, d or n: the geometric mean of each agent's mistakes divided by those of the
+        first agent, which has the lowest mean rank.
+        """
         rows, logs = [], _logs(self.shares, self.arenas)
         for name, ends in BINS.items():
             size = np.array([arena.results.data[arena.environment][name] for arena in self.arenas])
@@ -223,13 +225,13 @@ def _logs(shares: Floats, whole: list[Arena]) -> Floats:
 
 
 def log_rates(shares: Floats, rounds: ArrayLike) -> Floats:
-    """Return the logarithms of mistake rates (agents, data sets); a rate below half a mistake counts as half a mistake."""
+    """Return the logarithms of mistake rates (agents, data sets); fewer than half a mistake per run counts as half."""
     return np.asarray(np.log(np.maximum(shares, 0.5 / np.asarray(rounds))))
 
 
 def mean_ratio(first: Floats, second: Floats, agents: int) -> Interval:
-    """Return the geometric mean of the ratio of two agents' mistakes, from the logarithms of each family's rates. The
-    intervals of all pairs of `agents` agents hold simultaneously.
+    """Return the geometric mean of the ratio of two agents' mistakes and its interval, from the logarithms of each
+    family's rates. The intervals hold simultaneously for all pairs of `agents` agents.
     """
     gap = difference(first, second, family=agents)
     mean, low, high = np.exp([gap.mean, gap.low, gap.high]).tolist()

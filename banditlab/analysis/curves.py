@@ -27,7 +27,8 @@ class Curve:
 
     `bound` is a theorem's mistake bound, at most the number of rounds, or empty if no theorem bounds the mistakes in
     excess of a loss in nats. `vacuous` says whether the bound is vacuous at the last round. `bound_in_bits` says
-    whether a theorem's bound is left out because it is in excess of the loss in bits, a larger number.
+    whether a theorem's bound is left out because it bounds the mistakes in excess of the loss in bits, which is larger
+    than the loss in nats.
     """
 
     label: str
@@ -94,7 +95,7 @@ def mistake_curves(arena: Arena) -> list[Curve]:
 
 @once
 def relative_panels(arena: Arena) -> list[Panel]:
-    """Return, per norm bound, expected mistakes minus the comparator's loss; nothing if players had different streams.
+    """Return, per norm bound, expected mistakes minus the comparator's loss; an empty list if players' streams differ.
 
     Players with a B are in the panel of that B only, at the best setting with this B. Players without a B, or whose B
     has no comparator, are in every panel. Curves are in nats. The lower edge of the band uses the comparator's loss,
@@ -140,10 +141,11 @@ def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high:
 
 
 def _bound(group: dict[str, Any], rounds: Floats) -> tuple[Floats, bool, bool]:
-    """Return `bound`, `vacuous` and `bound_in_bits` of a `Curve` from the columns of its rows.
+    r"""Return `bound`, `vacuous` and `bound_in_bits` of a `Curve` from the columns of its rows.
 
-    Curves show bounds on the mistakes in excess of the comparator's loss in nats. A bound in a unit whose factor is at
-    most 1 (see `loss_unit`), such as "0.5 bits", implies such a bound. A bound in bits need not.
+    Curves show bounds on the mistakes in excess of the comparator's loss L in nats. A theorem may bound the mistakes in
+    excess of f L, with f given by `loss_unit`. For :math:`f \le 1`, as with "0.5 bits", this implies a bound in excess
+    of L. For :math:`f > 1`, as with "bits", it need not.
     """
     if "bound_shown" not in group:
         return np.empty(0), False, False

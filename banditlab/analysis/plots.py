@@ -48,8 +48,8 @@ def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) ->
 
 @styled
 def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
-    """Draw expected mistakes minus the comparator's loss in one ball, with a thin line for min(bound, T) if there is a
-    bound.
+    """Draw expected mistakes minus the comparator's loss at one norm bound, with a thin line for min(bound, T) if there
+    is a bound.
     """
     bounded = [curve for curve in panel.curves if len(curve.bound)]
     figure = new_figure(max(4.2, 1.0 + 0.3 * len(panel.curves) + 0.17 * len(bounded)))

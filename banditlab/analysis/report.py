@@ -197,7 +197,9 @@ def _guarantees(arena: Arena) -> pd.DataFrame:
 
 
 def _joined(table: Callable[[Arena], pd.DataFrame], every: list[Arena]) -> pd.DataFrame:
-    """Return one table of the ranked players and of the references beside them; the column `kind` tells them apart."""
+    """Return one table of the ranked players and of the references, which observe the label and are not ranked; the
+    column `kind` tells them apart.
+    """
     parts = [table(arena).assign(kind=arena.kind) for arena in every]
     full = [part for part in parts if len(part)]
     return pd.concat(full, ignore_index=True) if full else parts[0]

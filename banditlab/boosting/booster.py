@@ -28,8 +28,9 @@ class Booster(RoundLabelAgent):
     """A label agent that combines the predictions of N weak learners.
 
     A subclass implements `_respond(view)` and `_absorb(view, payload, label)`, where `view` is the form of a context
-    that its weak learners read. Its constructor accepts `n_learners`, `weak_learner` and `**weak_settings`, which apply
-    to every learner, and passes them to this class, with `tuning_seed` if the learners' settings are drawn.
+    that its weak learners read. Its constructor accepts `n_learners`, `weak_learner` and `**weak_settings`, the
+    settings of every learner. It passes them to the constructor of this class, together with `tuning_seed` if the
+    learners' settings are drawn at random.
     """
 
     kind: ClassVar[str] = "boosters"
@@ -58,7 +59,7 @@ class Booster(RoundLabelAgent):
         self._grove = Grove()
 
     def _forest(self) -> Forest | None:
-        """Return the table of learners that compiled loops use, or None if a learner has its own rule of choice."""
+        """Return the table of learners for compiled loops, or None if they cannot use one (see `Grove.forest`)."""
         return self._grove.forest(self.learners, self._ties)
 
     @classmethod
@@ -128,7 +129,7 @@ class Booster(RoundLabelAgent):
         return self.inner.view(x)
 
     def peek(self, label: int) -> None:
-        """Pass the label of the next context to learners that observe it before they predict (simulated ones)."""
+        """Pass the label of the next context to simulated learners, which observe it before they predict."""
         for learner in self.learners:
             if learner.needs_label:
                 learner.peek(label)

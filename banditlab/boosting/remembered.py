@@ -57,7 +57,7 @@ class Draws(NamedTuple):
 
     label (M + 1, M + 1)    entry (m, c) is the probability that the label gets at most c of m votes
     none (k, M + 1)         :math:`(1 - 1/j)^m`, the probability that a given one of j classes gets none of m votes
-    over (M + 2,)           :math:`1/x`
+    over (M + 2,)           entry x is :math:`1/x`; entry 0 is 1
     """
 
     label: NDArray[np.float64]
@@ -86,7 +86,7 @@ def _share(u, m, left, tables):
 @njit(arrays="new")
 def draw_potential(seed, name, m, draws, mine, others, tables):
     """Return the fraction of `draws` in which the label, with `mine` votes, loses to or ties with another class after m
-    more votes; `others` (k-1,) has the wrong classes' votes, ascending.
+    more votes; `others` (k-1,) contains the votes of the wrong classes in ascending order.
 
     The label's votes are drawn first, then those of the other classes in descending order of votes, until the result is
     decided.
@@ -248,7 +248,8 @@ class RememberedPotentials(DrawnPotentials):
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
         r"""Return the estimated cost of each class l, shape (k,).
 
-        It is :math:`\phi_{m+1}^{\text{label}}(\text{votes} + e_l)` minus its value at :math:`l = \text{label}`.
+        The cost of l is :math:`\phi_{m+1}^{\text{label}}(\text{votes} + e_l)` minus
+        :math:`\phi_{m+1}^{\text{label}}(\text{votes} + e_{\text{label}})`.
         """
         row = self._row(m + 1, votes, label)
         row -= row[label]

@@ -107,7 +107,7 @@ def _class_name(name: str) -> str:
 def _unused(kind: str, name: str, names: dict[str, str]) -> dict[str, str]:
     for entry in registry().entries(kind):
         if entry.id == names["id"]:
-            raise UsageError(f"the name {name!r} is taken: {entry.origin} has {entry.id!r} in its {kind}")
+            raise UsageError(f"the name {name!r} is taken: {entry.id!r} is already among the {kind} of {entry.origin}")
     return names
 
 

@@ -2,8 +2,9 @@
 face.
 
 A round consists of a few spectral projected gradient steps (Birgin, Martinez and Raydan 2000) and one Newton step on
-the face, computed by conjugate gradients. After a shortened Newton step, twice as many rounds pass before the next one.
-Far from the optimum, where the loss is close to linear, gradient steps descend at lower cost.
+the face, computed by conjugate gradients. If the Newton step was shortened, the next round has twice as many gradient
+steps (at most 64), otherwise half as many (at least 1). Far from the optimum, where the loss is close to linear,
+gradient steps descend at lower cost.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ LARGEST = 1.0 - 2.0**-53
 
 
 def as_feedback(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a `[feedback]` table that differ from immediate feedback, as canonical plain data.
+    """Check a `[feedback]` table and return the settings that differ from the defaults (immediate feedback), as
+    canonical plain data.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def as_feedback(written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_outcome(check: Callable[[str, Any], Any], name: str, value: Any) -> Any:
-    """Return a checked value, or two values by outcome if they differ."""
+    """Check a setting and return its value, or its values for right and wrong actions if these differ."""
     if not (isinstance(value, Mapping) and set(value) & set(SIDES)):
         return check(name, value)
     if set(value) != set(SIDES):
@@ -147,7 +148,7 @@ def _rounded(delays: Floats) -> Whole:
 
 
 class Schedule:
-    """The arrival of the bits of one run. Draws come from streams that are seeded by the environment's seed.
+    """The arrival of the bits of one run. Its random generators are seeded by the environment's seed.
 
     Parameters
     ----------

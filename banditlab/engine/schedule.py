@@ -84,7 +84,7 @@ class Schedule:
                 self._queues[apart, comparators] = queue
 
     def next(self, jobs: int) -> Task | None:
-        """Return the next task for `jobs` processes, or None if none is left."""
+        """Return the next task of a sweep that uses `jobs` processes, or None if none is left."""
         for apart in (False, True):
             queues = [self._queues[apart, comparators] for comparators in (False, True)]
             seconds = self._task_seconds(queues, jobs)
@@ -112,7 +112,9 @@ class Schedule:
 
 
 class _Queue:
-    """Waiting runs of one sort: with or without foreign code, and to be executed or to get their comparators."""
+    """Waiting runs of one sort: all or none of them run code of a lab or a plug-in, and either the runs themselves or
+    their comparators are missing.
+    """
 
     def __init__(self, task: Task, kinds: dict[str, Kind]) -> None:
         self.task, self.kinds = task, kinds

@@ -119,11 +119,12 @@ class Encoder:
         Parameters
         ----------
         frame
-            (n, p). Without a role, numbers and truth values are numeric, and all other columns are nominal.
+            (n, p). Columns without a role are numeric if they contain numbers or booleans, and nominal otherwise.
         scaling, missing, normalize, intercept, max_categories
             As for `Table`.
         roles
-            Role by column: "numeric", "nominal", "time" (dates or ISO 8601 strings, as days since 1970), "drop".
+            Role by column: "numeric", "nominal", "time" (dates or ISO 8601 strings, converted to days since
+            1970-01-01), or "drop".
         source
             Name of the table in errors.
 
@@ -144,7 +145,9 @@ class Encoder:
 
     @classmethod
     def of_columns(cls, columns: list[Column], recipe: Recipe, source: str) -> tuple[Self, Floats]:
-        """Return an encoder fitted to columns, and their contexts (n, d). Gaps must be allowed by the recipe."""
+        """Return an encoder fitted to columns, and their contexts (n, d). If values are missing, the recipe must allow
+        missing values.
+        """
         from banditlab.envs._learning import learnt
 
         if not columns:
@@ -195,7 +198,9 @@ class Encoder:
         return self._appended(X, [[self._words(text.name, v) for v in entries[text.name]] for text in self.texts])
 
     def _appended(self, X: Floats, texts: list[list[str]]) -> Floats:
-        """Return contexts (n, d) from the other columns' features and the entries of each text column (n,)."""
+        """Return contexts (n, d) from the features X of all columns but the text columns, and the entries of each text
+        column (n,).
+        """
         if not self.texts:
             return X
         parts = [text.rows(values) for text, values in zip(self.texts, texts, strict=True)]
@@ -212,7 +217,7 @@ class Encoder:
         return ""
 
     def _with_words(self, x: Floats, row: Mapping[str, object]) -> Floats:
-        """Return a row's context, with text features, from the context of its other columns."""
+        """Append the features of a row's text columns to x, the context of its other columns."""
         if not self.texts:
             return x
         return self._appended(x[None], [[self._words(text.name, row.get(text.name))] for text in self.texts])[0]
@@ -278,7 +283,7 @@ class Encoder:
             text.rows([""])
 
     def _encoded(self, row: Mapping[str, object]) -> Floats:
-        """Return the context (d,) of a row, which may have gaps and unknown categories."""
+        """Return the context of a row, without text features; values may be missing and categories unknown."""
         arrays = self._row
         x = np.zeros(arrays.size)
         numbers = self._numbers(row, x)
@@ -295,7 +300,9 @@ class Encoder:
         return np.asarray(self._norm.rows(x[None])[0])
 
     def _numbers(self, row: Mapping[str, object], x: Floats) -> Floats:
-        """Return the numeric columns' values (p,) with gaps filled; for "indicator", mark gaps in the features x."""
+        """Return the numeric columns' values (p,), with missing ones replaced. If `missing` is "indicator", also set
+        the indicators of missing values in x.
+        """
         arrays = self._row
         numbers = arrays.fills.copy()
         for j, (name, role, knots) in enumerate(arrays.numeric):
@@ -309,7 +316,9 @@ class Encoder:
         return numbers
 
     def _category(self, row: Mapping[str, object], name: str, value: object, table: dict[str, int]) -> int | None:
-        """Return the feature's index for a value that is no known string: -1 for a new category, None for a gap."""
+        """Return the index of a category's feature: -1 for an unknown category, None for a missing value. The value is
+        not itself a string in `table`, but may be a number that a string in it represents.
+        """
         text = None if value is NOTHING else _text(name, value, table)
         if text is not None:
             return table.get(text, -1)
@@ -435,7 +444,9 @@ def differ(ranges: Floats) -> bool:
 
 
 def _step(column: Column, recipe: Recipe) -> Step:
-    """Return a column's step with the properties known before the fit: role, categories, gaps, constancy, shift."""
+    """Return a column's encoding step with all that is known before the fit: the role and the categories, whether
+    values are missing, whether the column is constant, and the power of 2 by which its values are divided.
+    """
 
     gaps = column.gaps
     some = bool(gaps.any())
@@ -459,7 +470,7 @@ def _step(column: Column, recipe: Recipe) -> Step:
 
 
 def _text(key: str, value: object, known: Any) -> str | None:
-    """Return a value as a known category, as text if the category is unknown, or None for a gap."""
+    """Return a value as a known category, as text if the category is unknown, or None if the value is missing."""
     if is_gap(value):
         return None
     texts = spellings(key, value)

@@ -15,8 +15,8 @@ from banditlab.validation import at_least, one_of, positive, probability
 class Logistic(StreamEnv):
     r"""Labels drawn from :math:`\mathrm{softmax}(W x)` with a planted W (K, d), every row of norm exactly B.
 
-    Each episode draws the K rows of W, which are B times independent uniform directions, from the child stream "model".
-    Every seed therefore has another W; `weights()` returns it. Each round draws x, then
+    Each episode draws the K rows of W, which are B times independent uniform directions, from a random generator of its
+    own. Every seed therefore gives a different W; `weights()` returns it. Each round draws x, then
     :math:`y \sim \mathrm{softmax}(W x)`. With probability `noise` the label is then replaced by one of the other
     :math:`K-1` classes, chosen uniformly.
 

@@ -33,9 +33,10 @@ _folklore_predict_many = folklore.predict_many_kernel
 
 
 class State(NamedTuple):
-    """The log weights w (N,), and the members' stacked states in `folklore` or `aioli`; the other is a placeholder.
+    """The log weights w (N,), and the members' stacked states.
 
-    `binary`: whether the members are AIOLI. Z (N, K) and `many` (N, BATCH, K) are work arrays.
+    The members' states are in `aioli` if `binary` is set, and otherwise in `folklore`. The other of these two fields is
+    a placeholder. Z (N, K) and `many` (N, BATCH, K) are work arrays.
     """
 
     w: NDArray[np.float64]
@@ -112,7 +113,7 @@ class BGrid(KernelForecaster):
 
     Guarantee: against every W in the ball of :math:`B_i` the regret is at most member i's bound plus :math:`\ln N`. The
     running certificate is member i's plus :math:`\ln(N w_i)`. `bound` and `certificate` are the least of these over the
-    members whose ball contains that of `norm_bound`. Twice as many members cost only :math:`\ln 2` nats.
+    members whose ball contains that of `norm_bound`. Doubling N raises the bound by only :math:`\ln 2` nats.
 
     Cost: the time and memory of N members.
 

@@ -144,7 +144,7 @@ def update_one(inverses, i, step, s):
 
 @inline
 def prefetch(inverses, X, t, behind):
-    """Prepare the round of context t of X (n, d - e), to which the e numbers `behind` are appended.
+    """Prepare round t, whose context is row t of X (n, d - e) followed by the e numbers `behind`.
 
     For :math:`t = n`, bring P and H up to date. A loop calls this function before every round. Whether to prefetch is
     decided once per block of rounds.

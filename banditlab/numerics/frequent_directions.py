@@ -82,7 +82,7 @@ and :math:`\|x\|^2` over all updates.
 
 
 class Scratch(NamedTuple):
-    """Work arrays of a shrink, :math:`N = 2 m_p`: T, C (N, N); v (N,); L, R, W, lost (mp, mp); U (mp, D)."""
+    """Work arrays of a shrink, with N = 2 mp: T, C (N, N); v (N,); L, R, W, lost (mp, mp); U (mp, D)."""
 
     T: Floats
     C: Floats
@@ -167,7 +167,7 @@ def project(sketch, x):
 
 @inline
 def differ(own, x):
-    """Return whether x (d,) differs from the context that `own` (D,) has after its padding."""
+    """Return whether x (d,) differs from the context in `own` (D,), which follows the zeros at its beginning."""
     own, x, D = borrow(own), borrow(x), own.shape[0]
     first = D - x.shape[0]
     for j in range(first, WIDTH):
@@ -262,7 +262,7 @@ def shrink(sketch):
 
 @njit
 def factor(sketch):
-    """Write L of (2); a context that depends on the other buffered contexts gets zeros on and below the diagonal."""
+    """Write L of (2). If context j depends linearly on Q and earlier contexts, column j is 0 from the diagonal on."""
     L, X, A, m = sketch.scratch.L, sketch.X, sketch.A, sketch.most
     clear(L)
     for i in range(m):
@@ -365,6 +365,6 @@ def replace_basis(sketch):
 
 
 def share_outside(sketch: Directions) -> float:
-    r"""Return the fraction of the sum of :math:`\|x\|^2` over all updates that was outside the basis."""
+    r"""Return the fraction of the sum of :math:`\|x\|^2` over all updates that was outside the span of Q."""
     outside, whole = sketch.numbers[[OUTSIDE, WHOLE]].tolist()
     return outside / whole if whole > 0.0 else 0.0

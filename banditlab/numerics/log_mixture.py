@@ -35,7 +35,7 @@ def mix_linear(M, w, x, Z, z):
     r"""Write :math:`\ln \sum_i e^{w_i} \mathrm{softmax}(M_i x)` into z (K,), and each
     :math:`\ln \mathrm{softmax}(M_i x)` into Z (N, K).
 
-    M (N, K, d) has the members, w (N,) their log weights, and x (d,) is the context.
+    M (N, K, d) contains the members' matrices, w (N,) their log weights, and x (d,) is the context.
     """
     N, K = Z.shape
     for i in range(N):

@@ -95,11 +95,12 @@ r"""Rows of `Ahead.terms[i]`: :math:`g_i`; :math:`\text{step}_a` and :math:`s_a`
 class Ahead(NamedTuple):
     r"""The arrays of M models for a block of up to m contexts.
 
-    The constants that index `place` (4,) and `terms` (M, 3, m) describe their entries. `rounds` (M, 1 + m) has r and
-    :math:`t_1, \dots, t_r` of every model. In G (M, m, m), row t has (3) to the right of column t; its other entries
-    are not used. X (2, m/16, D, 16) has the contexts of this block and the previous one as columns, in groups of
-    sixteen. LX (M, D, m) has :math:`L X` of every whole model. Work arrays: V (m, D), the :math:`v_a` and then the
-    :math:`f_a` of one model; `scratch`; and `pair` (2 D 16,), contexts as columns and their products.
+    The constants that index `place` (4,) and `terms` (M, 3, m) describe their entries. `rounds` (M, 1 + m) contains r
+    and :math:`t_1, \dots, t_r` of every model. Each matrix of G (M, m, m) is updated by (3) and read only on and above
+    its diagonal. X (2, m/16, D, 16) contains the contexts of this block and the previous one as columns, in groups of
+    sixteen. LX (M, D, m) contains :math:`L X` of every model that is stored as a whole matrix. Work arrays: V (m, D),
+    the :math:`v_a` and then the :math:`f_a` of one model; `scratch`; and `pair` (2 D 16,), contexts as columns and
+    their products.
     """
 
     place: NDArray[np.int64]

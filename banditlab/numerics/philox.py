@@ -1,7 +1,7 @@
 """Standard normals as a function of a key and a counter: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011).
 
-The generator has no state: the same counter always gives the same numbers, in compiled and in Python code. A saved
-player therefore needs only the counter.
+The generator has no state: the same key and counter always give the same numbers, in compiled and in Python code. A
+saved player therefore stores only the key and the counter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The inner loops of matrix products, for eight rows by eight or sixteen columns in registers (see `simd`).
 
-Contexts are columns in groups of sixteen, X (m/16, D, 16). Rows are stored in blocks of eight, each by columns, so a
-column of a block is eight consecutive numbers: a block row of `packed_symmetric`, or eight rows of `low_rank`.
+Contexts are columns in groups of sixteen, X (m/16, D, 16). Rows of a matrix are stored in blocks of eight. A block is a
+block row of `packed_symmetric` or eight rows of `low_rank`. It is stored column by column, so each of its columns is
+eight consecutive numbers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 r"""Lower confidence bounds on the mean of weighted rewards, by betting (see docs/theory/off-policy.md).
 
-The terms :math:`x_i \ge -k` are unbounded above. Their conditional mean given the past is at most the value of the
-target policy in round i. Both bounds hold for any largest weight, and do not use it.
+The input is one term :math:`x_i \ge -k` per round, without an upper bound. The conditional mean of :math:`x_i` given
+the past is at most the value of the target policy in round i. `FixedBound` and `RunningBound` hold for weights of any
+size, and do not use the largest weight.
 
 References
 ----------

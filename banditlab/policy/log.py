@@ -5,9 +5,10 @@ Every writing transaction checks the token, so a writer that lost the mark store
 over the mark if its process has ended (on the same machine), or if the heartbeat is `SILENT` seconds old (from another
 machine, or if the system does not list processes).
 
-The primary key of all events is their place in the sequence. The primary key of the table of answers is the decision,
-so a decision has at most one answer. There are no other indices, because a damaged index could
-disagree with its table. An id is found without an index, because it begins with the place of its decision.
+The primary key of the table of events is an event's place in the sequence. An answer is the feedback for a decision, or
+its closing without feedback. The primary key of the table of answers is the decision, so a decision has at most one
+answer. There are no other indices, because a damaged index could disagree with its table. An id is found without an
+index, because it begins with the place of its decision.
 """
 
 from __future__ import annotations
@@ -136,8 +137,8 @@ class EventLog:
     def _tables_of_file(self) -> set[str]:
         """Return the tables of a SQLite file, or raise a LogError if it is damaged.
 
-        A file may come from anybody. If it has triggers or views, which would run with our statements, the result has
-        their types too, so `_open` refuses the file.
+        A file may come from anybody. If it has triggers or views, which our statements would execute, the result also
+        contains "trigger" or "view", and `_open` refuses the file.
         """
         self._check_pages("quick_check")
         found = self.rows(sa.text("SELECT type, name FROM sqlite_master"))
@@ -161,7 +162,7 @@ class EventLog:
             raise self._error(f"damaged ({' '.join(damage[0][0].split())}){ev.RESTORE}")
 
     def _check_answers(self) -> None:
-        """Raise a LogError if the table of feedback disagrees with the events: a decision might then get feedback
+        """Raise a LogError if the table of answers disagrees with the events: a decision might then get feedback
         twice.
         """
         pair = (EVENTS.c.seq == ANSWERS.c.seq) & (EVENTS.c.decision == ANSWERS.c.decision)
@@ -202,12 +203,12 @@ class EventLog:
     def _alone(self) -> Iterator[None]:
         """Hold the lock during the block; convert the database's errors to a one-line LogError."""
         if not self._lock.acquire(timeout=connections.LIMIT):
-            raise self._error(f"the log did not answer within {connections.LIMIT:g} s; it has all acknowledged events")
+            raise self._error(f"the log did not answer within {connections.LIMIT:g} s; no acknowledged event is lost")
         try:
             yield
         except self._raised as error:
             twice = "another process has written to it; " if "Integrity" in type(error).__name__ else ""
-            stored = "; it has all acknowledged events" * (self._token in _OPEN)
+            stored = "; no acknowledged event is lost" * (self._token in _OPEN)
             raise self._error(f"the log cannot be used ({twice}{one_line(error)}){stored}") from error
         finally:
             self._lock.release()
@@ -446,7 +447,7 @@ class EventLog:
         return int(count)
 
     def forget(self, person: str) -> int:
-        """Blank the contexts of a person's decisions, which must all be in snapshots; return how many there are."""
+        """Blank the contexts of a person's decisions (all must be in snapshots); return the number of decisions."""
         found = self.rows(sa.select(EVENTS.c.seq).where(EVENTS.c.person == person))
         for (seq,) in found:
             row = ev.row_of(ev.blanked(self.decision(seq)))

@@ -45,7 +45,7 @@ class Files:
         self.damaged: list[str] = []
 
     def names(self, *patterns: str) -> list[str]:
-        """Return the names of the files that match, sorted for each pattern."""
+        """Return the names of the files that match each pattern in turn, sorted within each pattern."""
         return [f.relative_to(self.folder).as_posix() for each in patterns for f in sorted(self.folder.glob(each))]
 
     def data(self, name: str) -> bytes | None:
@@ -163,7 +163,9 @@ def merged(tables: Iterable[pa.Table], key: list[str]) -> pa.Table:
 
 
 def each_once(tables: Iterable[pa.Table], wanted: Collection[str] | None = None) -> list[pa.Table]:
-    """Return tables with the rows of all (wanted) runs; the rows of a run come from the first table that has it."""
+    """Return tables with the rows of all runs, or of those whose ids are in `wanted`; the rows of a run come from the
+    first table that contains it.
+    """
     known: set[str] = set()
     kept = []
     for table in tables:

@@ -94,5 +94,6 @@ def test_sparse_contexts_have_the_same_values():
 
 @pytest.mark.parametrize("per", [[], [1], [1, 2, 3], [3, 1], [-1, 2], [0, 6], [0.0, 2.0], ["a", "b"]])
 def test_a_block_is_two_features(per):
-    with pytest.raises(UsageError, match=r"^per must be the first and the last feature of a block in 0 ... 5, got \["):
+    wanted = r"^per must be the indices of the first and the last feature of a block, in 0 ... 5, got \["
+    with pytest.raises(UsageError, match=wanted):
         agent(per=per)

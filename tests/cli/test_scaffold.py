@@ -141,7 +141,7 @@ def test_a_bad_name_is_refused(tmp_path: Path, make: object, name: str) -> None:
 def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         new_agent("banditron", tmp_path)
-    assert str(caught.value) == "the name 'banditron' is taken: banditlab has 'banditron' in its agents"
+    assert str(caught.value) == "the name 'banditron' is taken: 'banditron' is already among the agents of banditlab"
 
 
 @pytest.mark.parametrize("name", ["none", "None", "true"])

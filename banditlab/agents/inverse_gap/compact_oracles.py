@@ -26,14 +26,14 @@ from banditlab.numerics.sketched_inverses import rotate, sketched_inverses, wide
 
 @inline(arrays="views")
 def sketched_context(state, x):
-    """Make x (d,) and the intercept the current context of the agent's sketch, and return the sketch."""
+    """Make x (d,), followed by the intercept, the current context of the agent's sketch, and return the sketch."""
     project(state.sketch, own_context(state, x))
     return borrow(state.sketch)
 
 
 @njit(arrays="views")
 def widened_context(state, x):
-    """Like `sketched_context`, but also add the context's direction to the basis if it has fewer than m rows."""
+    """Like `sketched_context`, but also add the context's direction to the basis if the basis has fewer than m rows."""
     sketch, winner = sketched_context(state, x), state.winner[0]
     if widen_basis(sketch):
         if winner != 1:
@@ -45,7 +45,9 @@ def widened_context(state, x):
 
 @njit
 def update_sketch(state):
-    """Update the sketch with the current context; if the basis rotates, rotate the models that are still in use."""
+    """Update the sketch with the current context. If the basis rotates, rotate both sets of models, or only the better
+    set once it has been selected.
+    """
     sketch, winner = state.sketch, state.winner[0]
     if count_context(sketch):
         shrink(sketch)

@@ -21,8 +21,8 @@ from banditlab.validation import at_least
 class PeerAgent(RoundAgent):
     """An agent of another library, which receives only the bit.
 
-    A subclass defines `_distribution(x)` and `_update(x, action, probability, correct)`. Blocks of rounds also use
-    these two methods.
+    A subclass defines `_distribution(x)` and `_update(x, action, probability, correct)`. Every round calls these two
+    methods, whether it is run alone or in a block.
     """
 
     group = "adapter"
@@ -38,7 +38,9 @@ class PeerAgent(RoundAgent):
         """Update the library with the outcome of `action`, played at x (d,) with `probability`."""
 
     def _choose(self, p: Floats, u: Floats) -> tuple[int, bool | None]:
-        """Return the action drawn from p with the uniforms u (coin, draw), and whether it explored (None: unknown)."""
+        """Return the action, drawn from p with the uniform random numbers u (coin flip, draw), and whether the agent
+        explored (None: unknown).
+        """
         return int(draw(p, u[1])), None
 
     def _decide(self, view: Floats, u: Floats) -> Decision:
@@ -134,6 +136,6 @@ def one_hot(k: int, K: int) -> Floats:
 
 
 def internal_seed(rng: np.random.Generator) -> int:
-    """Return a seed for a library's own generator, from a child generator, so the agent's own draws do not change."""
+    """Return a seed for a library's generator. It is drawn from a child of `rng`, so `rng` itself does not change."""
     [child] = rng.spawn(1)
     return int(child.integers(2**31 - 1))

@@ -56,7 +56,7 @@ class Confidit(RidgeAgent):
 
     Guarantee: regret :math:`O(\sqrt{T} \log T)` against the classes of highest probability, in the model above. The
     theorem prescribes an :math:`\epsilon_i` that is far wider than the practical one used here, so `bound` returns
-    None. The algorithm is deterministic: probabilities are one-hot, so expected mistakes equal mistakes.
+    None. The algorithm is deterministic: probabilities are one-hot, so a run's expected mistakes equal its mistakes.
 
     Cost: K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update per round. Memory:
     :math:`K d^2 / 2` numbers. If all matrices take at least 1.5 MiB, a class with :math:`r < d / 2` updates takes

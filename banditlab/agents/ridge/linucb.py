@@ -24,7 +24,7 @@ def act_kernel(state, x, u, p, payload):
 
 
 class LinUCB(RidgeAgent):
-    r"""Play the class with the highest upper confidence bound. Each class has a ridge regression of its bit.
+    r"""Play the class with the highest upper confidence bound. For each class, a ridge regression predicts the bit.
 
     Problem: bandit multiclass. The agent models :math:`P(\text{class } k \text{ is right} \mid x)` as linear in x,
     :math:`\theta_k'x`.
@@ -35,8 +35,8 @@ class LinUCB(RidgeAgent):
     :math:`\theta_k = A_k^{-1} b_k`. :math:`A_k` starts at `regularization` times the identity.
 
     Guarantee: none is proved for this algorithm, so `bound` returns None. (Its master algorithm, SupLinUCB, has
-    one under linear rewards and :math:`\|x\| \le 1`.) Apart from ties the action is a function of the past. The
-    probabilities are therefore one-hot, or uniform over the ties, and expected mistakes equal mistakes except at ties.
+    one under linear rewards and :math:`\|x\| \le 1`.) Except for ties, the agent is deterministic. The probabilities
+    are therefore one-hot, or uniform over the tied classes. Without ties, a run's expected mistakes equal its mistakes.
 
     Cost: K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update per round. Memory:
     :math:`K d^2 / 2` numbers. If all matrices take at least 1.5 MiB, a class with :math:`r < d / 2` updates takes

@@ -9,8 +9,9 @@ A tree is stored as four arrays and its settings `tuning`. If `learn` returns Fa
                                 at the last attempt
     sizes (3,)                  nodes and slots in use, the first slot that is free again or -1; node 0 is the root
 
-`tuning` (7,) contains the grace period, split confidence, tie threshold, prior, largest share, and two flags: whether
-`spread` and `splits` are "coded": computed as in the code of Jung, Goetz and Tewari, "the authors' code" below.
+`tuning` (7,) contains the grace period, split confidence, tie threshold, prior, largest share, and two flags. The flags
+say whether the settings `spread` and `splits` are "coded", which means: as in the code of Jung, Goetz and Tewari ("the
+authors' code" below).
 """
 
 from __future__ import annotations
@@ -157,8 +158,8 @@ def coded_share(at, n, mean, squares, least, largest, fresh, spreads, place):
 
 @njit
 def best_threshold(record, f, K, d, before, coded, left, right, kept):
-    """Return (gain, threshold) of the best binary split on numeric column f; the gain is -inf if no split separates the
-    examples.
+    """Return (gain, threshold) of the best binary split on numeric column f; the gain is -inf if no threshold leaves
+    more than the share `LEAST_BRANCH` of the weight on each side.
 
     The threshold is NaN if the column has one value only. The weights (K,) of the left branch are written into `kept`.
     """
@@ -201,7 +202,9 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):
 
 @njit
 def category_gain(record, first, end, K, d, c, before, sums):
-    """Return the gain of a split by the categories `first`, ..., `end - 1`, or -inf if fewer than two have weight."""
+    """Return the gain of a split by the categories `first`, ..., `end - 1`; -inf if fewer than two of them have more
+    than the share `LEAST_BRANCH` of the weight.
+    """
     start, total, ways, after = K + CATEGORIES * K * d, 0.0, 0, 0.0
     for v in range(first, end):
         for k in range(K):
@@ -271,10 +274,10 @@ def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratc
 
     If no feature then separates the examples, the leaf's statistics are reset instead.
 
-    The nominal columns come first. `starts` (number of nominal columns + 1,) has the index of each one's first
-    category, and then the number of all categories. Among features of equal gain, the last one is chosen. In the
-    authors' code the chosen feature may be one that does not separate the examples. There, a leaf in which no column
-    has two values never splits and loses its counts.
+    The nominal columns come first. `starts` (number of nominal columns + 1,) contains the index of the first category
+    of each nominal column, and then the number of all categories. Among features of equal gain, the last one is chosen.
+    In the authors' code the chosen feature may be one that does not separate the examples. There, a leaf in which no
+    column has two values never splits and loses its counts.
     """
     K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
     c, kinds, spread = starts[nominal], 0, tuning[SPREAD] > 0.0

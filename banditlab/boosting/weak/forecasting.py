@@ -20,7 +20,7 @@ class Forecasting(ProbableLearner):
 
     Forecasters do not accept weighted examples. An example of weight w is therefore passed to the forecaster
     :math:`\mathrm{floor}(w)` times, and once more with probability :math:`w - \mathrm{floor}(w)`, as in the paper for
-    weights in [0, 1] (Section 2.2). An update draws one uniform for any w.
+    weights in [0, 1] (Section 2.2). Every update draws one random number, whatever w is.
 
     Cost: that of the forecaster.
 

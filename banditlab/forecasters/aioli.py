@@ -163,7 +163,7 @@ class AIOLI(KernelForecaster):
 
     .. math::
 
-        \lambda B_{\theta}^2 + (1/4) \sum_t [(w \tanh(z/2) - \gamma)^2 q_t - w^2 \tanh(z/2)^2 q_{t-1}],
+        \lambda B_{\theta}^2 + (1/4) \sum_t [(w \tanh(z/2) - \gamma)^2 q_t - w^2 \tanh(z/2)^2 q],
 
     with :math:`g_t = \gamma x_t` and :math:`q_t = q / (1 + (\eta/2) \gamma^2 q)`. It is the exact expression in the
     proof, before further bounds, and is valid for any w.

@@ -51,7 +51,7 @@ class Trace(NamedTuple):
         shapes = [column.shape for column in self]
         if shapes != [(n,)] * 4:
             raise UsageError(
-                f"the trace must have arrays for {n} rounds, as Trace.empty({n}) returns, got columns of shapes {shapes}"
+                f"the trace must have arrays for {n} rounds, as Trace.empty({n}) returns, got arrays of shapes {shapes}"
             )
         return self
 

@@ -84,7 +84,7 @@ class SOBAdiag(LinearScores, KernelAgent):
         \theta \mathrel{-}= g, \quad W = \theta/A
 
     The authors' public code has two errors in its exploration branch (:math:`\sqrt{p}` for p in the quadratic form,
-    diff = 0). They affect only the diagnostics of that code, because that branch always updates.
+    and `diff = 0`). They affect only the diagnostics of that code, because that branch always updates.
 
     Guarantee: none for the diagonal, so `bound` returns None; for the full matrix, see `soba`. A very small
     :math:`\gamma` harms the agent: updates in rounds whose argmax is right use up the budget S, and hits on other

@@ -77,7 +77,7 @@ class RuleScratch(NamedTuple):
 
 @inline
 def forecast(states, i, half, seen):
-    r"""Write the outputs of regression i at a clipped half-margin into seen (8,).
+    r"""Write regression i's forecast at a half-margin, which is clipped here, into seen (8,).
 
     Returns :math:`\mathrm{sigmoid}(t)` and :math:`\mathrm{sigmoid}(-t)`.
     """

@@ -1,4 +1,4 @@
-"""Other installed libraries, and distributions that have written into this package's folder."""
+"""Import optional libraries, and report other distributions that own files in this package's folder."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def act_kernel(state, x, u, p, payload):
         for k in range(K):
             payload[k] = scale * (z[k] - z[y_star])
         a = hinge_gap(payload, y_star, K, state.loss[0])
-    return greedy_or_uniform(y_star, max(a, state.gamma[0]), u, p)  # p' = (1 - m) e_y* + m/K, m = max(a, gamma)
+    return greedy_or_uniform(y_star, max(a, state.gamma[0]), u, p)  # p' = (1 - q) e_y* + q/K, q = max(a, gamma)
 
 
 @inline
@@ -92,10 +92,9 @@ def decoded(rule, y_star, gamma, payload, u, p):
 
 @inline
 def hinge_gap(payload, y_star, K, loss):
-    r"""Return the gap map a of a hinge loss, where :math:`m^*` is the margin of :math:`y^*`.
+    r"""Return the gap map a of the hinge or the smooth hinge loss, where :math:`m^*` is the margin of :math:`y^*`.
 
-    It is :math:`a = 1 - m^*` if :math:`m^* \le \kappa`, else 0; for the smooth hinge it is
-    :math:`(1 - \min(1, m^*))^2`.
+    Hinge: :math:`a = 1 - m^*` if :math:`m^* \le \kappa`, else 0. Smooth hinge: :math:`a = (1 - \min(1, m^*))^2`.
     """
     m_star = -payload[runner_up(payload, y_star, K)]
     if loss == SMOOTH_HINGE:
@@ -159,8 +158,8 @@ def hinge_slope(v, y, weight, K, loss, r):
 
 
 class Gaptron(InFrobeniusBall, KernelAgent):
-    r"""Gradient descent on a surrogate loss; actions are drawn as randomly as the gap between this loss and the
-    mistake rate allows.
+    r"""Gradient descent on a surrogate loss; the gap between this loss and the mistake rate determines the probability
+    of exploration.
 
     Problem: bandit multiclass, adversarial stream. The losses use the margin :math:`m = z_y - \max_{k \ne y} z_k` of
     the label at :math:`z = W x`:
@@ -170,8 +169,8 @@ class Gaptron(InFrobeniusBall, KernelAgent):
     * "smooth-hinge": :math:`1 - 2 m` for :math:`m \le 0`, :math:`(1 - m)^2` up to :math:`m = 1`, 0 beyond.
 
     Update rule (:math:`W_1 = 0`, :math:`D = \sqrt{K} B` the Frobenius radius): let :math:`y^* = \arg\max_k (W_t x_t)_k`
-    and :math:`m = \max(a, \gamma)` with the gap map a of the loss. The agent draws its action from
-    :math:`p' = (1 - m) e_{y^*} + m/K`. Then :math:`W_{t+1} = \mathrm{Proj}_{\|W\|_F \le D}(W_t - \eta g_t)` with
+    and :math:`q = \max(a, \gamma)` with the gap map a of the loss. The agent draws its action from
+    :math:`p' = (1 - q) e_{y^*} + q/K`. Then :math:`W_{t+1} = \mathrm{Proj}_{\|W\|_F \le D}(W_t - \eta g_t)` with
     :math:`g_t = (1[\text{right}] / p'_y)\, \mathrm{grad}\, l_t(W_t)`.
 
     The gap maps (Table 2) use :math:`p^* = \max_k\, \mathrm{softmax}(W_t x_t)_k` and the margin :math:`m^*` of
@@ -224,10 +223,10 @@ class Gaptron(InFrobeniusBall, KernelAgent):
         Shibukawa et al., App. H.1, who attribute it to Gappletron.
     decoding
         "thresholded" is Gaptron's rule. The logistic loss also allows "half-log", "sample", "sparsemax", "randomized"
-        and "gap" (`banditlab.numerics.decoding`). With these, "theory" is the :math:`\gamma` and the step of
-        `template_fixed`.
+        and "gap" (`banditlab.numerics.decoding`). With these rules, "theory" sets `gamma` and
+        `step` for the bound `template_fixed`.
     step_scale
-        :math:`B_0` in the adaptive step, in units of a norm of W, 10 by default; other steps do not use it.
+        :math:`B_0`, the factor of the adaptive step, which other steps do not use; default 10.
     project
         Whether W is projected onto the Frobenius ball; "auto" projects unless the step is adaptive, as in the sources.
 
@@ -321,8 +320,8 @@ class Gaptron(InFrobeniusBall, KernelAgent):
         r"""Return :math:`D^2/(2\, \text{step}) + \gamma ((K-1)/K) T`, a bound on :math:`\mathbb{E}[M]` minus the
         comparator's loss, measured by `loss`.
 
-        Returns None for the adaptive step, and for a step above the largest one for which the bound is proved. That
-        is the wide step, or, with a decoding other than "thresholded", the step of its theorem.
+        Returns None for the adaptive step, and for a step above the largest one for which the bound is proved. The
+        largest one is the wide step, or, with a decoding other than "thresholded", the largest step of its theorem.
         """
         K, R = self.problem.n_classes, self.problem.radius
         if self.decoding != "thresholded":

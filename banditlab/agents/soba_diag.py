@@ -64,7 +64,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class SOBAdiag(LinearScores, KernelAgent):
-    r"""SOBA with the diagonal of its matrix, at the cost of a perceptron, as in its paper's experiments.
+    r"""SOBA with only the diagonal of its matrix, as in the experiments of its paper; costs as much as a perceptron.
 
     Problem: bandit multiclass, adversarial stream.
 
@@ -84,12 +84,13 @@ class SOBAdiag(LinearScores, KernelAgent):
         \theta \mathrel{-}= g, \quad W = \theta/A
 
     The authors' public code has two errors in its exploration branch (:math:`\sqrt{p}` for p in the quadratic form,
-    diff = 0). They affect its diagnostics only, because that branch always updates.
+    and `diff = 0`). They affect only the diagnostics of that code, because that branch always updates.
 
-    Guarantee: none for the diagonal, so `bound` returns None; `soba` describes that of the full matrix. A very small
-    :math:`\gamma` harms the agent, because explored rounds add to the budget S that updates after a right argmax use
-    up. Results vary between runs: on SynSep at :math:`\gamma = .014` and :math:`T = 10^6`, twenty runs made mistakes in
-    1.4 % to 2.1 % of the rounds (1.77 % on average), and most of the differences arose in the first 200,000 rounds.
+    Guarantee: none for the diagonal, so `bound` returns None; for the full matrix, see `soba`. A very small
+    :math:`\gamma` harms the agent: updates in rounds whose argmax is right use up the budget S, and hits on other
+    classes, which only exploration makes, replenish it. Results vary between runs: on SynSep at :math:`\gamma = .014`
+    and :math:`T = 10^6`, twenty runs made mistakes in 1.4 % to 2.1 % of the rounds (1.77 % on average), and most of the
+    differences arose in the first 200,000 rounds.
 
     Cost: :math:`O(K d)` per round for the scores, :math:`O(d)` on a hit, with :math:`\mathrm{nnz}(x)` instead of d for
     sparse contexts. Memory: :math:`3 K d` numbers.

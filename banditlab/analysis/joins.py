@@ -15,23 +15,25 @@ from banditlab.validation import loss_unit
 def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd.DataFrame:
     """Join runs with the comparators of the same stream and round, to compute relative mistakes.
 
-    A player with a norm bound is joined with the comparator of that ball. It is joined with every comparator if it has
-    no norm bound, if there is no comparator of its ball, or if its norm bound is "auto" (which is chosen without regard
-    to any comparator). A number as `norm_bound` selects the rows of that ball only. Runs on streams without comparators
-    are left out.
+    A player's own ball is the set of models within its norm bound. The player is joined with the comparator of this
+    ball. It is joined with every comparator if it has no norm bound, if there is no comparator of its ball, or if its
+    norm bound is "auto" (which is chosen without regard to any comparator). If the argument `norm_bound` is a number,
+    only the pairs with a comparator of this norm bound are returned. Runs on streams without comparators are left out.
 
     Returns
     -------
-    The rows of `results.runs`, where `norm_bound` is that of the comparator, with further columns. Losses are in nats
-    for every player. `loss` is the comparator's loss, and `loss_low` is `loss - gap`, so the best loss in the ball lies
-    between the two. `relative_mistakes` is `mistakes - loss`, and `relative_mistakes_high` is `mistakes - loss_low`.
-    `relative_expected` and `relative_expected_high` are the same with expected mistakes. `ratio` is `mistakes / loss`,
-    and `comparator_mistakes` are the comparator's mistakes.
+    A table with one row per joined pair. Its columns are those of `results.runs`, where `norm_bound` is now the
+    comparator's, and the following. Losses are in nats for every player. `loss` is the comparator's loss, and
+    `loss_low` is `loss - gap`, so the best loss in the ball lies between the two. `relative_mistakes` is
+    `mistakes - loss`, and `relative_mistakes_high` is `mistakes - loss_low`. `relative_expected` and
+    `relative_expected_high` are the same with expected mistakes. `ratio` is `mistakes / loss`, and
+    `comparator_mistakes` are the comparator's mistakes.
 
-    Columns for the theorem: `own_ball`, whether the ball is the player's own (True for players without one); `unit`
-    ("nats", "bits", or a part of a bit such as "0.5 bits"); `unit_loss`, the comparator's loss in that unit, where "0.5
-    bits" is half the loss in bits; `bound_shown`, which is `min(bound, round)`; and `vacuous`, whether
-    `bound >= round`. The theorem covers the player's own ball only; for other balls `bound_shown` is NaN.
+    Columns for the player's theorem: `own_ball`, whether the ball is the player's own (True for players without one);
+    `unit` of the comparator's loss in the theorem ("nats", "bits", or a fraction such as "0.5 bits"); `unit_loss`, this
+    loss in that unit, where "0.5 bits" means half the loss in bits; `bound_shown`, which is `min(bound, round)` for the
+    player's own ball, and NaN for other balls, which the theorem does not cover; and `vacuous`, whether
+    `bound >= round` for the player's own ball.
     """
     comparators = results.comparators.rename(columns={"mistakes": "comparator_mistakes"})
     comparators = comparators.drop(columns=["environment", "repetition", "seconds"])
@@ -59,7 +61,10 @@ def own_relative(results: Results) -> pd.DataFrame:
 
 @once
 def has_own_comparator(results: Results) -> pd.Series:
-    """Return, for each row of `results.runs`, whether the player has a B and there is a comparator of that ball."""
+    """Return, for each row of `results.runs`, whether there is a comparator with the player's norm bound.
+
+    The value is False if that norm bound is "auto".
+    """
     runs, comparators = results.runs, results.comparators
     balls = set(zip(comparators["stream_id"], comparators["norm_bound"]))
     own = pd.Series(

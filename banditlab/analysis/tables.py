@@ -51,7 +51,7 @@ H = TypeVar("H", bound=Remembers)
 
 
 def once(make: Callable[[H], T]) -> Callable[[H], T]:
-    """Cache a function of a `Results` or an arena. Its result must not be modified."""
+    """Cache a function's result in its argument, a `Results` or an arena; callers must not modify the result."""
 
     @functools.wraps(make)
     def inside(of: H) -> T:
@@ -74,11 +74,11 @@ class Results:
     spec
         The text of `spec.toml`.
     runs
-        One row per run and checkpoint, as stored, with the additional columns `settings` (the settings that differ
-        within the label and environment, as text), `gamma` and `norm_bound` (float, NaN if the player has none).
-        `ranked` has the ranked quantity: expected mistakes as a share of the rounds in which a row of a table occurred
-        for the first time (without a table, of all rounds). `ranked_counted` is the same for the actual mistakes.
-        `repeated` is the share of expected mistakes in the other rounds, NaN if there were none. `constant` is the
+        One row per run and checkpoint, as stored, with the additional columns `settings` (as text, the settings that
+        differ between runs of the same label and environment), `gamma` and `norm_bound` (float, NaN if the player has
+        none). `ranked`, by which players are ranked, is the expected mistake rate in the rounds in which a row of a
+        table occurred for the first time (without a table, in all rounds). `ranked_counted` is the same for the actual
+        mistakes. `repeated` is the expected mistake rate in the other rounds, NaN if there were none. `constant` is the
         mistake rate of always choosing the most frequent class, on the rounds of `ranked`. `cost` is the mean cost of
         the chosen actions on those rounds, NaN if no costs are known.
     data
@@ -161,7 +161,7 @@ def load(out: str | os.PathLike[str]) -> Results:
     if table is None:
         damage = f" ({', '.join(damaged)}: damaged)" if damaged else ""
         raise NothingFinishedError(
-            f"{out}: no finished runs yet (0 of {len(wanted)} in its spec); run it first{damage}"
+            f"{out}: no finished runs yet (0 of {len(wanted)} in its spec); run the sweep first{damage}"
         )
     runs = _as_objects(table.to_pandas(use_threads=False))
     order = {run_id: i for i, run_id in enumerate(wanted)}

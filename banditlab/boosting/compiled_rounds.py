@@ -1,10 +1,10 @@
 """Compiled kernels for the rounds of boosters that combine experts.
 
-A round runs in one kernel over compiled trees or the learners' estimates. If a learner overrides the choice of a class,
-the learners predict one by one in Python.
+One kernel runs a whole round if the learners are compiled trees or estimate the probability of each class. Otherwise,
+or if a learner overrides `predict`, the learners predict one by one in Python.
 
-AdaBoost.OLM and AdaBoost.OLM++ differ in how votes and costs are computed, in five kernels called the rule (`Steps`).
-The loops of this module work with any rule and any weak learner.
+AdaBoost.OLM and AdaBoost.OLM++ compute votes and costs differently. The five kernels that do this are called the rule
+(`Steps`). The loops of this module work with any rule and any weak learner.
 
 A learner's prediction determines the costs of the next learner, so a round is a chain of N steps. Each step also stores
 what the update needs, for every possible label.
@@ -88,10 +88,10 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    """The booster's arrays (N,): sums for the learners' edges, the experts' mistakes, and constants of the weights.
+    """The booster's arrays, each with one entry per learner or expert (N,).
 
-    A learner's edge is `got / best`. `mistakes` counts each expert's mistakes. For `tops` and `scales`, see
-    `absorb_template`.
+    A learner's edge is `got / best`. `mistakes` counts each expert's mistakes. `tops` and `scales` are constants in the
+    weights of an example (see `absorb_template`).
     """
 
     got: Floats
@@ -160,10 +160,11 @@ def respond_template(forest, rule, scratch, mistakes, x):
 
 
 def absorb_template(rule, scratch, state, y, rounds):
-    r"""Count edges and mistakes, adapt the votes (lines 12, 13), and write the example's weights into `scratch`.
+    r"""Update the sums of edges and mistakes, adapt the rule (lines 12 and 13 of Algorithm 2), and write the example's
+    weights into `scratch`.
 
-    The weight of learner i is :math:`-C^i(y, y) / \text{tops}_i`, at most 1, times :math:`\text{scales}_i`. Line 14 of
-    Algorithm 2 has :math:`-C^i(y, l)`, which is negative for :math:`l \ne y`; the paper's text has the right formula.
+    The weight for learner i is :math:`\min(1, -C^i(y, y) / \text{tops}_i)\, \text{scales}_i`. Line 14 of Algorithm 2
+    has :math:`-C^i(y, l)`, which is negative for :math:`l \ne y`; the paper's text has the right formula.
     """
     rule, scratch, state = borrow(rule), borrow(scratch), borrow(state)
     votes, choices, S = parts(scratch.payload, scratch.p.shape[0])

@@ -1,7 +1,7 @@
 """Surrogate losses :math:`L^r(s)` of votes s (K,) for the label r, whose gradients are the boosters' cost matrices.
 
-Row r of a cost matrix is the gradient of :math:`L^r`. Entries of other classes are nonnegative, and that of the label
-is minus their sum.
+Row r of a cost matrix is the gradient of :math:`L^r`. Its entry r is minus the sum of its other entries, which are
+nonnegative.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ def odds(s):
 
 @inline
 def slope(loss, rival, own):
-    r"""Return the derivative, in the difference :math:`s(l) - s(r)` of the votes, of a loss that is a sum over rivals l.
+    r"""Return the derivative of one summand of a loss, which is a function of the difference :math:`s(l) - s(r)`.
 
-    For the logistic loss and votes up to `FARTHEST` it is computed from the exponentials of the votes (`odds`), by the
-    same operations as in compiled rounds.
+    The loss is a sum over the classes :math:`l \ne r`; `rival` is :math:`s(l)`, and `own` is :math:`s(r)`. For the
+    logistic loss and votes of absolute value up to `FARTHEST`, the derivative is computed from the exponentials of the
+    votes (`odds`), by the same operations as in compiled rounds.
     """
     if loss == LOGISTIC and max(abs(rival), abs(own)) <= FARTHEST:  # (8), (9)
         e = odds(rival)

@@ -77,7 +77,7 @@ class RuleScratch(NamedTuple):
 
 @inline
 def forecast(states, i, half, seen):
-    r"""Write the outputs of regression i at a clipped half-margin into seen (8,).
+    r"""Write regression i's forecast at a half-margin, which is clipped here, into seen (8,).
 
     Returns :math:`\mathrm{sigmoid}(t)` and :math:`\mathrm{sigmoid}(-t)`.
     """
@@ -93,9 +93,7 @@ def forecast(states, i, half, seen):
 
 @inline
 def update_kernel(states, i, right, seen):
-    """Update regression i with the binary label `right` by `aioli.surrogate` at t, with the values `seen` of
-    `forecast`.
-    """
+    """Update regression i with the binary label `right`, as AIOLI does; `seen` contains the values of its forecast."""
     Q, h = states.Q[i], states.h[i]
     t, m, q, v1, v2, larger, below = seen[ROOT], seen[M], seen[QUAD], seen[V1], seen[V2], seen[LARGER], seen[BELOW]
     sign = 1.0 if right else -1.0
@@ -127,7 +125,7 @@ def put_mass(scratch, i):
 
 @inline
 def begin(states, scratch):
-    """Set the stored softmax to the uniform distribution, and write the sum over the other classes for each class."""
+    """Set the stored softmax to the uniform distribution, and write `mass` at :math:`s^0`."""
     scratch.own.shares[:] = 1.0 / scratch.own.shares.shape[0]
     put_mass(scratch, 0)
 
@@ -173,7 +171,7 @@ def adapt(states, scratch, i, l, y, root, S):
 
 @njit
 def recall(states, scratch, i, l, p):
-    """Write the data of regression i for the class l and votes with softmax p (K,) into `seen` again."""
+    """Recompute row i of `seen` from the weak prediction l and the softmax p (K,) of the votes."""
     others = 0.0
     for k in range(p.shape[0]):
         if k != l:
@@ -199,22 +197,23 @@ class BoostingRegression:
     :math:`s_l - \ln \sum_{k \ne l} e^{s_k} + \alpha`. The context of a binary forecaster (:math:`d = 2`) consists of
     half of the margin without :math:`\alpha`, clipped, and -1. Its two logits :math:`\zeta` replace :math:`s_l` and the
     log mass of all other classes: :math:`\hat{s}_l = \zeta_1`,
-    :math:`\hat{s}_k = s_k + \zeta_2 - \ln \sum_{k' \ne l} e^{s_{k'}}`. The forecaster is this package's FOLKLORE, with
-    an admissible curvature and the complete linear term, or AIOLI.
+    :math:`\hat{s}_k = s_k + \zeta_2 - \ln \sum_{k' \ne l} e^{s_{k'}}`. The forecaster is AIOLI, or
+    FOLKLORE with the corrections of entries 1 and 2 of docs/errata.md.
 
     Guarantee (Theorem 13): the regret is at most that of the forecaster plus
     :math:`T \ln(1 + e^{2 - 2\, \text{clip}})`, in nats; it is :math:`O((\ln T)^2)` for :math:`\text{clip} = \ln T`. See
     `bound`.
 
-    Both forecasters have the same form, one matrix of order two and a scalar root (see `Regressions`). The steps of a
-    round (`STEPS`) store the softmax of the votes instead of the votes.
+    Both forecasters store a 2 x 2 matrix and a vector, and solve one scalar equation per forecast (see `Regressions`).
+    The steps of a round (`STEPS`) store the softmax of the votes instead of the votes.
 
-    Cost: :math:`O(K)` per round with an exponential, a logarithm and a root. Memory: five floats per copy.
+    Cost: :math:`O(K)` per round, with an exponential, a logarithm and the solution of a scalar equation. Memory: five
+    floats per copy.
 
     Parameters
     ----------
     n_copies
-        N, the number of copies.
+        N, the number of independent copies of the algorithm.
     clip
         Largest half-margin, :math:`\ln T` in the paper; 0 or above.
     forecaster

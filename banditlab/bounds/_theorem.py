@@ -103,9 +103,9 @@ def theorem(
     assumes
         The hypotheses.
     adversary
-        "adaptive" or "oblivious" (see `Theorem`), then a colon and the line of the paper, or of the proof here, that
-        shows it. A theorem that does not specify the adversary counts as oblivious, the weaker claim. Its bound is not
-        shown for adaptive environments.
+        "adaptive" or "oblivious" (see `Theorem`), then a colon and the line of the paper, or of this package's proof,
+        that justifies this word. A theorem that does not specify the adversary counts as oblivious, the weaker claim.
+        The bound of an oblivious theorem is not shown for adaptive environments.
     printed
         What the paper prints, if it differs.
     ranges
@@ -137,10 +137,10 @@ def theorem(
 
 
 def within(ranges: dict[str, Range] | None = None, *, beyond: float = math.nan) -> Callable[[F], F]:
-    """Make a function return NaN if an argument is NaN, infinite or outside its range, and `beyond` if it overflows.
+    """Make a function return NaN if an argument is NaN or outside its range, and `beyond` if the computation overflows.
 
-    `ranges` adds to `RANGES`, by the arguments' names. An argument None stands for a default and is not checked.
-    Infinity is a valid upper bound after an overflow.
+    `ranges` contains ranges by argument name, which take precedence over `RANGES`. An argument None stands for a
+    default and is not checked. For an upper bound, `beyond` may be infinity, which is a valid bound.
     """
     known = RANGES | (ranges or {})
 

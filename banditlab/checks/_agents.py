@@ -262,7 +262,7 @@ def told_the_label(probe: PlayerProbe) -> None:
     if len(names) != 3:
         fail(f"learn takes ({', '.join(names)}): it must take exactly (context, decision, label)")
     if not hasattr(agent, "play_block"):
-        raise CheckExcluded("no compiled path: the loop passes the label after the action")
+        raise CheckExcluded("no compiled path: labels are only passed after the action")
     X, y, K = probe.contexts[:ROUNDS], probe.labels[:ROUNDS], probe.problem.n_classes
     actions = _played(agent, X, y).action
     for t in range(0, ROUNDS, 7):

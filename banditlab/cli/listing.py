@@ -173,7 +173,9 @@ def _formula_without_latex(latex: str) -> str:
 
 
 def bound_at_the_example(cls: Any) -> tuple[Any, Problem, float | None]:
-    """Return a player with default settings, its example problem (with two classes if needed), and its bound there.
+    """Return a player with default settings, its example problem, and its bound for this problem.
+
+    The problem has two classes if the player does not support more.
 
     Raises
     ------

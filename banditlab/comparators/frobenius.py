@@ -49,10 +49,11 @@ def best_in_frobenius_ball(
     r"""Return the model with the smallest :math:`\sum_i \sum_k c_{ik} (-\ln \mathrm{softmax}(W u_i)_k)` over
     :math:`\{W : \|W\|_F \le D\}`.
 
-    It minimises :math:`L(W) + (\mu/2) \|W\|_F^2` for the :math:`\mu \ge 0` at which the minimiser's norm is D (or for
-    :math:`\mu = 0`). For a given :math:`\mu`, the minimiser is computed by Newton's method with conjugate gradients.
-    The next :math:`\mu` is :math:`\mu \|W\| / D`, or the middle of the known bracket. The certificate is the
-    Frank-Wolfe gap, computed again at the returned W. `counts` may be soft labels.
+    With L this sum, the model minimises :math:`L(W) + (\mu/2) \|W\|_F^2` for the :math:`\mu \ge 0` at which the
+    minimiser's norm is D (or for :math:`\mu = 0`, if that minimiser lies in the ball). For a given :math:`\mu`, the
+    minimiser is computed by Newton's method with conjugate gradients. The next :math:`\mu` is :math:`\mu \|W\| / D`, or
+    the middle of the known bracket. The certificate is the Frank-Wolfe gap, computed again at the returned W. `counts`
+    may be soft labels.
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ def _as_kernel_input(player: Player, X: Contexts) -> Any:
 
 
 def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> tuple[Trace, float]:
-    """Return the trace of logits (n, K), with the most likely class as the action, and their log loss in nats."""
+    """Return the trace, with the most likely class as the action, and the summed log loss in nats, of logits (n, K)."""
     if not np.isfinite(logits).all():
         raise PlayerError("the forecaster's logits are not finite")
     action = np.argmax(logits, axis=1)

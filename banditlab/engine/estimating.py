@@ -43,7 +43,7 @@ def seconds_of_rounds(run: Run) -> float:
 
 
 def overhead_seconds(runs: Sequence[Run], seconds: float) -> float:
-    """Return the seconds of a run outside its rounds (building, row orders, storing).
+    """Return the seconds that a run takes apart from its rounds (to build objects, draw row orders and store rows).
 
     `runs` are repetitions, and the rounds of each take `seconds`.
     """

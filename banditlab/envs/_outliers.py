@@ -34,9 +34,9 @@ def bounds(numbers: Floats) -> tuple[float, float]:
 def mapped(column: Column, *, ranks: bool = True) -> Column:
     """Map a column with outliers to [0, 1] and store the knots of the map; return a column without outliers unchanged.
 
-    With many outliers and `ranks`, the knots are the distinct quantiles, so the map approximates the rank. Otherwise the
-    knots are the least and the largest of the numbers that are not outliers. The map is linear between knots, and 0 or 1
-    beyond them.
+    If `ranks` is true and there are many outliers, the knots are the distinct quantiles of all numbers, so the map
+    approximates the rank. Otherwise the knots are the smallest and the largest of the numbers that are not outliers.
+    The map is linear between knots, and 0 or 1 beyond them.
     """
     known = column.values[~column.gaps]
     low, high = bounds(known)

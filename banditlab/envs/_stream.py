@@ -51,7 +51,7 @@ class StreamEnv(BanditEnv):
         return None
 
     def row_order(self, rounds: int) -> Labels | None:
-        """Return the row (0 ... N-1) of each of the episode's first rounds, (rounds,), or None if there is no table."""
+        """Return the table's row (0 ... N-1) of each of the first `rounds` rounds, or None if there is no table."""
         return None
 
     def blocks(self, rounds: int, size: int) -> Iterator[tuple[Any, Truth]]:

@@ -20,7 +20,7 @@ class Change(NamedTuple):
     labels
         "rotate": class k becomes :math:`(k + 1) \bmod K`; "swap": the classes 0 and 1 are exchanged.
     at
-        Numbers of rounds after which a change begins. Each change applies to the labels after all earlier changes. An
+        Numbers of rounds after which a change begins. Each change is applied to the result of all earlier changes. An
         empty list means no change.
     over
         Number of rounds over which the fraction of changed labels rises linearly from 0 to 1. 0 means an abrupt change.
@@ -51,7 +51,7 @@ class Change(NamedTuple):
         at = written["at"] if isinstance(written["at"], list | tuple) else [written["at"]]
         rounds = tuple(sorted(at_least("change.at", value, 1) for value in at))
         if len(set(rounds)) < len(rounds):
-            raise UsageError(f"change.at must not name a number of rounds twice, got {written['at']!r}")
+            raise UsageError(f"change.at must not contain a number twice, got {written['at']!r}")
         labels = one_of("change.labels", written["labels"], ("rotate", "swap"))
         over = at_least("change.over", written.get("over", 0), 0)
         return cls(labels, rounds, over, true_or_false("change.back", written.get("back", False)))

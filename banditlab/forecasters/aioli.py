@@ -158,12 +158,12 @@ class AIOLI(KernelForecaster):
 
     Guarantee (Theorem 1, :math:`w = 1`): the regret is at most
     :math:`\lambda B_{\theta}^2 + (d/(2c)) \ln(1 + n c R^2 / (4 d \lambda))` against every :math:`\theta` with
-    :math:`\|\theta\| \le B_{\theta}`, for every admissible c. The paper's c satisfies :math:`1/(2c) = 1 + B_{\theta} R`
-    ("simple"). The running certificate is
+    :math:`\|\theta\| \le B_{\theta}`, for every c up to "tight" (see `curvature`). The paper's c satisfies
+    :math:`1/(2c) = 1 + B_{\theta} R` ("simple"). The running certificate is
 
     .. math::
 
-        \lambda B_{\theta}^2 + (1/4) \sum_t [(w \tanh(z/2) - \gamma)^2 q_t - w^2 \tanh(z/2)^2 q_{t-1}],
+        \lambda B_{\theta}^2 + (1/4) \sum_t [(w \tanh(z/2) - \gamma)^2 q_t - w^2 \tanh(z/2)^2 q],
 
     with :math:`g_t = \gamma x_t` and :math:`q_t = q / (1 + (\eta/2) \gamma^2 q)`. It is the exact expression in the
     proof, before further bounds, and is valid for any w.
@@ -279,7 +279,7 @@ class AIOLI(KernelForecaster):
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far, in nats.
 
-        It is NaN if the curvature is not admissible, or if the regularization is so small that rounding errors matter.
+        It is NaN if the curvature is above "tight", or if the regularization is so small that rounding errors matter.
         """
         if not self._proved() or self.problem.radius**2 > ROOT_TO * self.regularization:
             return math.nan

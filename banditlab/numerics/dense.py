@@ -63,7 +63,7 @@ def invert(A):
 
 @njit
 def cholesky_psd(A, R):
-    """Write a lower triangular R with :math:`R R' = A` (K, K); a column without variance, up to rounding, is zero."""
+    """Write a lower triangular R with :math:`R R' = A` (K, K); a column whose pivot is 0 up to rounding is zero."""
     K = A.shape[0]
     for k in range(K):
         # R_kk = sqrt(A_kk - sum_c R_kc^2)

@@ -50,7 +50,7 @@ def kernel_sources() -> tuple[Path, ...]:
 
 
 def _imported(text: str) -> set[Path]:
-    """Return the files in which the package's modules that a source text imports may be defined."""
+    """Return the files that may define the modules of this package that a source text imports."""
     files = set()
     for module, names, plain in _IMPORT.findall(text):
         base = PACKAGE.joinpath(*(module or plain).split(".")[1:])
@@ -209,7 +209,7 @@ def _file_digest(kernel: Any) -> str:
 
 
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Return a compiled array, or a nested tuple of arrays, with its reference counter set to NULL."""
+    """Return an array of compiled code, or a nested tuple of arrays, with the pointer to the reference counter NULL."""
     if isinstance(kind, nbtypes.Array):
         array = context.make_array(kind)(context, builder, value)
         # Without an owner, references are not counted.
@@ -235,7 +235,10 @@ borrow: Any = intrinsic(_borrow)
 
 
 def _read_only(typingctx, array):
-    """Return the array as read-only, like contexts, and not counted, so kernels are not compiled again for it."""
+    """Return the array with the type of contexts (read-only), so kernels are not compiled again for a writable array.
+
+    References to the result are not counted.
+    """
     kind = array.copy(readonly=True)
     return kind(array), lambda context, builder, signature, args: _without_owner(context, builder, kind, args[0])
 

@@ -13,11 +13,11 @@ The subproblem is solved with :math:`P = A^{-1}` (Kd, Kd), which is available. W
     W(\nu) = (A + N)^{-1} A V = V - P r C^{-1} r V, \qquad C = I + r P r \tag{W}
 
 :math:`\nu` maximises the concave dual :math:`D(\nu) = (1/2) \sum_k \nu_k (W_k'V_k - B^2)`. Its gradient is
-:math:`(\|W_k\|^2 - B^2)/2` and its Hessian is :math:`-H`, :math:`H_{kj} = W_k'[(A + N)^{-1}]_{kj} W_j`. The equations
-:math:`1/B - 1/\|W_k\| = 0` are nearly linear in :math:`\nu`, and Newton's method solves them in 4 to 7 steps. A step is
-halved until D increases or the residual halves. If that fails or the progress is small, each row moves by a separate
-step, along which D always increases. Rows strictly inside the ball have :math:`\nu_k = 0`, so a step costs a Cholesky
-factor of order :math:`|F| d`, where F is the set of rows on the sphere.
+:math:`(\|W_k\|^2 - B^2)/2` and its Hessian is :math:`-H`, :math:`H_{kj} = W_k'[(A + N)^{-1}]_{kj} W_j`. The secular
+equations :math:`1/B - 1/\|W_k\| = 0` are nearly linear in :math:`\nu`, and Newton's method solves them in 4 to 7 steps.
+A step is halved until D increases or the residual halves. If that fails or the progress is small, each row moves by a
+separate step, along which D always increases. Rows strictly inside the ball have :math:`\nu_k = 0`, so a step costs a
+Cholesky factor of order :math:`|F| d`, where F is the set of rows on the sphere.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ above `STALLED`.
 
 
 class MetricBall(NamedTuple):
-    r"""The projection's arrays: :math:`\nu` (K,) is the warm start and `tally` (3,) has counts; all other arrays are
-    work arrays.
+    r"""The projection's arrays: :math:`\nu` (K,) is the warm start, and `tally` (3,) contains the counts described at
+    `BOUND`; all other arrays are work arrays.
 
-    V (Kd,) is the point to project, W (Kd,) is as in (W), C (Kd, Kd) is a Cholesky factor, and `free` (K,) has the rows
-    in F. `norm`, `old`, `move`, `alone` and `pinned` have shape (K,), H and L (K, K), u (Kd,), Y (K, Kd). `scale` (K,)
-    is the mean diagonal of P's blocks. `left` (Kd Kd,) and `product` (Kd PANEL,) are used in the factorisation, and are
-    empty if it has one panel.
+    V (Kd,) is the point to project, and W (Kd,) is as in (W). The array C (Kd, Kd) is the Cholesky factor of the matrix
+    C in (W), and `free` (K,) lists the rows in F. `norm`, `old`, `move`, `alone` and `pinned` have shape (K,), H and L
+    (K, K), u (Kd,), Y (K, Kd). `scale` (K,) is the mean diagonal of P's blocks. `left` (Kd Kd,) and `product`
+    (Kd PANEL,) are used in the factorisation, and are empty if it has one panel.
     """
 
     nu: NDArray[np.float64]
@@ -234,7 +234,10 @@ def evaluate(ball, P, B, count, d):
 
 @njit
 def curvature(ball, P, count, d):
-    """Write H on F: with :math:`t_k = P e_k W_k`, :math:`H_{kj} = W_k't_j - (L^{-1} r t_k)'(L^{-1} r t_j)`."""
+    r"""Write H on F into `ball.H`: :math:`H_{kj} = W_k't_{kj} - (M^{-1} r t_k)'(M^{-1} r t_j)`.
+
+    Here :math:`t_j = P (e_j \otimes W_j)`, :math:`t_{kj}` is its block k, and M is the Cholesky factor of C on F.
+    """
     for b in range(count):
         kb = ball.free[b]
         for a in range(count):

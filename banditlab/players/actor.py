@@ -51,7 +51,7 @@ class Trace(NamedTuple):
         shapes = [column.shape for column in self]
         if shapes != [(n,)] * 4:
             raise UsageError(
-                f"the trace must have arrays for {n} rounds, as Trace.empty({n}) returns, got columns of shapes {shapes}"
+                f"the trace must have arrays for {n} rounds, as Trace.empty({n}) returns, got arrays of shapes {shapes}"
             )
         return self
 
@@ -177,7 +177,7 @@ class RoundActor(Actor):
     def play_block(self, X: Floats, y: NDArray[Any], trace: Trace) -> None:
         """Run n rounds with contexts X (n, d), dense or CSR, and fill the arrays (n,) of `trace`.
 
-        y has labels (n,), or, for an `Agent`, may have bits (n, K) bool. In each round `_receive` gets the feedback
+        y contains labels (n,) or, for an `Agent`, possibly bits (n, K) bool. In each round `_receive` gets the feedback
         that `learn` would get, after the action, and an `Agent` never gets the label.
 
         Raises
@@ -206,7 +206,7 @@ class RoundActor(Actor):
         self._receive(view, decision, self._outcome(correct, y, t))
 
     def _report(self, played: int, p: Floats, trace: Trace) -> None:
-        """Raise the PlayerError for the round at which a compiled loop stopped; p (K,) has that round's probabilities."""
+        """Raise the PlayerError for the round at which a compiled loop stopped; p (K,) contains the probabilities."""
         if played < len(trace.action):
             checked(Decision(int(trace.action[played]), p), self.problem.n_classes, self)
 

@@ -237,8 +237,8 @@ def require(old: Any, new: Any, path: str) -> None:
 
     Arrays must have the shape and type of the old ones; numbers, strings and generators must be replaced by values of
     the same kind. Named tuples must have the same fields and the same plain numbers, for which kernels are compiled,
-    and integers must lie within `limits`. A dictionary may have further entries, and a list of plain values another
-    length. None may be replaced by any value.
+    and integers must lie within `limits`. A dictionary may have further entries, and a list of plain values may
+    have another length. If `old` is None, `new` may be anything but a named tuple or an object's state.
     """
     if old is None:
         _refuse(isinstance(new, Fields), path, "created in the constructor, which sets None", new)

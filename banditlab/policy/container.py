@@ -1,8 +1,8 @@
 """A policy as one file: a zip of plain arrays and a header, in the format of `banditlab.players.saved`.
 
-No code in it is run. The header has names, counts, provenance and the agent's own header. The arrays are the agent's
-`state...`, the encoder's bytes (`encoder`), decisions without feedback (`open...`), and the file of the holdback policy
-(`other`). Checksums detect damage; they are not a signature.
+No code in the file is run. The header contains names, counts, provenance and the agent's own header. The arrays are the
+agent's `state...`, the encoder's bytes (`encoder`), decisions without feedback (`open...`), and the file of the
+holdback policy (`other`). Checksums detect damage; they are not a signature.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Training(Plain):
 
 
 class Waiting(Plain):
-    """A decision without feedback so far; its arrays are `open.N.x`, `open.N.p` and, with `payload`, `open.N.payload`."""
+    """A decision without feedback so far; its arrays are `open.N.x`, `open.N.p` and, if `payload`, `open.N.payload`."""
 
     id: str
     at: float = 0.0

@@ -41,7 +41,7 @@ class Merged:
 
 
 def merge(parts: Sequence[Path], out: Path) -> Merged:
-    """Merge the parts of one plan into a folder, with each run, comparator and failure exactly once.
+    """Merge parts of the same sweep into a folder that contains each run, comparator and failure exactly once.
 
     The parts do not change. A later merge with further parts adds their runs.
 
@@ -106,7 +106,7 @@ def _refuse_strangers(plans: dict[Path, dict[str, Any]], out: Path) -> None:
 
 
 def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
-    """Return the plan record of all parts merged so far, in the whole plan's order."""
+    """Return the content of `runs.json` for all parts merged so far, with the runs in the order of the whole sweep."""
     known: list[tuple[int, str]] = []
     merged, streams, groups = set[int](), set[str](), dict[str, str]()
     if (out / "runs.json").exists():

@@ -146,7 +146,7 @@ def test_a_board_leaves_out_a_sweep_that_has_only_begun(new_folder, folder_type,
     (begun.out / "results.parquet").unlink()
     said = []
     page = write_board([folder.out, begun.out], tmp_path / "board.html", said.append).read_text(encoding="utf-8")
-    assert said == [f"left out: {begun.out}: no finished runs yet (0 of 3 in its spec); run it first"]
+    assert said == [f"left out: {begun.out}: no finished runs yet (0 of 3 in its spec); run the sweep first"]
     assert f"Left out: {begun.out}: no finished runs yet (0 of 3 in its spec)" in page
     with pytest.raises(UsageError, match=r"no finished runs yet \(0 of 3 in its spec\)"):
         write_board([begun.out], tmp_path / "board.html")

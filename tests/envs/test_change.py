@@ -86,7 +86,7 @@ def test_bits_move_with_their_labels() -> None:
         ({"labels": "swap"}, "the key 'at' is required"),
         ({"labels": "swop", "at": 3}, "change.labels must be"),
         ({"labels": "swap", "at": 0}, "change.at must be"),
-        ({"labels": "swap", "at": [5, 5]}, "must not name a number of rounds twice"),
+        ({"labels": "swap", "at": [5, 5]}, "must not contain a number twice"),
         ({"labels": "swap", "at": 5, "over": -1}, "change.over must be"),
         ({"labels": "swap", "at": 5, "back": "yes"}, "change.back must be"),
         ({"labels": "swap", "at": 5, "til": 9}, "unknown key 'til'"),

@@ -85,7 +85,7 @@ def margin(models, x, i):
 def update_terms(c, z, y, m, q):
     r"""Return (step, weight, down) for the outcome :math:`y = \pm 1`, with the loss expanded at the margin z.
 
-    :math:`m = x'h` and :math:`q = x'P x` belong to the context, and c is the curvature. The update is
+    The arguments are the model's curvature c, and :math:`m = x'h` and :math:`q = x'P x` at the context x. The update is
     :math:`A \mathrel{+}= \text{weight}\, x x'`, hence :math:`P \mathrel{-}= \text{weight}\, \text{down}\, v v'` with
     :math:`v = P x` and down = :math:`1 / (1 + \text{weight}\, q)`, and :math:`h \mathrel{+}= \text{step}\, v`.
     """
@@ -99,7 +99,7 @@ def update_terms(c, z, y, m, q):
 
 @inline
 def update_model(models, x, i, z, y, m, q):
-    """Update model i with the outcome y = +-1, expanded at the margin z; m and q are those of `read_one` at x."""
+    """Update model i with the outcome y = +-1, expanded at the margin z; `read_one` at x returns m and q."""
     step, weight, down = update_terms(models.c[i], z, y, m, q)
     update_one(models.inverses, x, i, step, weight, down)
 
@@ -113,8 +113,8 @@ def learn(models, x, k, z, y):
 
 @njit
 def learn_all(models, x, k, z, y):
-    """Update as `learn` does; on a hit, also update the class j != k with the largest z_j, with y = -1, if q_j is at
-    most `LARGEST_VARIANCE`.
+    """Update model k with the outcome y at its margin z_k. If y = 1, also update the model j != k with the largest z_j,
+    with the outcome -1, provided that q_j is at most `LARGEST_VARIANCE`.
     """
     learn(models, x, k, z[k], y)
     if y < 0.0:

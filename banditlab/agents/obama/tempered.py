@@ -30,7 +30,7 @@ def answer(qbar, rule, gamma, u, p):
 
 @njit
 def hit_weight(eta, hits, p_action):
-    r"""Return :math:`w = \eta/q_t(y_t)`, cut to 1, and count the hit in hits (2,)."""
+    r"""Return :math:`w = \min(1, \eta/q_t(y_t))`, and update hits (2,), the numbers of hits and of weights cut to 1."""
     w = eta / p_action  # eta L_t = w loss
     hits[HITS] += 1
     if w > 1.0:

@@ -44,10 +44,10 @@ class Found(NamedTuple):
 def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int) -> Found:
     r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`.
 
-    It takes at most `max_iterations` iterations on all contexts. From :math:`W = 0` the parts are solved one after
-    another, each from the optimum of the smaller one. Any other W is assumed to be near the optimum, so only the
-    Hessian comes from a part. If the steps from a part increase the loss, the solver continues with all contexts from
-    the initial W.
+    There are at most `max_iterations` iterations on all contexts. If the initial W is 0, the parts are first solved one
+    after another, from the smallest to the largest, each from the optimum of the previous one. Any other initial W is
+    assumed to be near the optimum, so a part only supplies the Hessian. If the result has a larger loss than the initial
+    W, the solver continues on all contexts from the initial W.
     """
     begin = feasible(W, B)
     parts = [objective]

@@ -20,7 +20,7 @@ from banditlab.problem import Problem
 class DataSetEnv(StreamEnv):
     r"""Base of environments that present the rows of a table in repeated passes, each in a new seeded order.
 
-    A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; `classes` has the names of the labels or actions.
+    A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; `classes` lists the names of the labels or actions.
     """
 
     in_order: bool = False
@@ -55,7 +55,7 @@ class DataSetEnv(StreamEnv):
         return self.n_rows
 
     def row_order(self, rounds: int) -> Labels:
-        """Return the row (0 ... N-1) of each of the episode's first rounds, (rounds,).
+        """Return which row, 0 ... N-1, each of the first `rounds` rounds of the episode presents, (rounds,).
 
         Raises
         ------

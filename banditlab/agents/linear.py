@@ -44,7 +44,7 @@ class InFrobeniusBall(ScaledScores):
 
     @property
     def frobenius_bound(self) -> float:
-        r"""The radius :math:`D = \sqrt{K} B` of the smallest Frobenius ball that contains all W with rows of norm at most B."""
+        r"""The least radius :math:`D = \sqrt{K} B` of a Frobenius ball that contains all W with :math:`\|W_k\| \le B`."""
         return math.sqrt(self.problem.n_classes) * self.norm_bound
 
 

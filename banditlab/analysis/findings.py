@@ -275,7 +275,7 @@ def _own_models(arena: Arena, rows: list[Standing]) -> list[float]:
 
 
 def _models(arena: Arena) -> dict[str, float]:
-    """Return the mistake rate of the best model for the B of `best_ball`, by player, or under "all" if they share streams."""
+    """Return the best model's mistake rate at the B of `best_ball`, by player, or for "all" if they share streams."""
     table = comparator_table(arena)
     table = table[table["norm_bound"] == best_ball(arena)]
     return dict(zip(table["player"], table["mistakes"] / arena.last_round, strict=True))

@@ -1,7 +1,8 @@
 """The style of figures: size, colours, dashes, markers, and file formats.
 
 matplotlib is imported only when a figure is drawn, because a report or a board only needs the colours. Figures are ten
-inches wide, so one inch is 100 px in a page of 1,000 px. Text, faint text and the grid have special colours, which the report replaces by those of the reader's theme.
+inches wide, so one inch is 100 px in a page of 1,000 px. Text, faint text and the grid have special colours, which the
+report replaces by those of the reader's theme.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: floa
 
     There are at most `max_iterations` iterations on all contexts. If the initial W is 0, the parts are first solved one
     after another, from the smallest to the largest, each from the optimum of the previous one. Any other initial W is
-    assumed to be near the optimum, so a part only supplies the Hessian. If the result has a larger loss than the initial
-    W, the solver continues on all contexts from the initial W.
+    assumed to be near the optimum, so a part only supplies the Hessian. If the result has a larger loss than the
+    initial W, the solver continues on all contexts from the initial W.
     """
     begin = feasible(W, B)
     parts = [objective]

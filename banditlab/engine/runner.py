@@ -145,8 +145,8 @@ class _Score:
     def add(self, trace: Trace, y: Truth | None, seconds: float, loss: float | None = None) -> None:
         """Add the rounds of a trace.
 
-        `loss` is the sum of the log losses of these rounds. If it is None, the sum is computed from `p_true`, which underflows to 0
-        if the loss of a round is above 745 nats.
+        `loss` is the sum of the log losses of these rounds. If it is None, the sum is computed from `p_true`, which
+        underflows to 0 if the loss of a round is above 745 nats.
         """
         wrong: Floats = 1.0 - (trace.correct.astype(np.float64) if y is None else trace.p_true)
         new = self.first.among(self.rounds, len(wrong))

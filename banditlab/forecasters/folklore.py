@@ -32,9 +32,10 @@ from banditlab.validation import one_of, positive, resolve
 class State(NamedTuple):
     r"""The state: `blocks` holds :math:`A^{-1}`, and `h` (K, d) holds :math:`A^{-1} G`.
 
-    `constants` (3,) are c, whether the printed linear term is used (1 or 0), and :math:`\lambda`. `spent` (1,) is the sum in the certificate, `doubt` (1,) is a bound on its rounding error, and `longest` (1,) is the
-    largest :math:`\|x\|^2` of an update. `unsolved` (1,) counts updates whose root did not reach its tolerance. g, u
-    (K,) and `root` are work arrays.
+    `constants` (3,) are c, whether the printed linear term is used (1 or 0), and :math:`\lambda`. `spent` (1,) is the
+    sum in the certificate, `doubt` (1,) is a bound on its rounding error, and `longest` (1,) is the largest
+    :math:`\|x\|^2` of an update. `unsolved` (1,) counts updates whose root did not reach its tolerance. g, u (K,) and
+    `root` are work arrays.
     """
 
     blocks: Blocks

@@ -9,7 +9,8 @@ so a column of a block is eight consecutive numbers. For :math:`D = 24`:
     block 3   block 4   block 5
 
 Diagonal blocks are stored halved. With L the lower block triangle, :math:`A = L + L'`, so :math:`x'A x = 2 x'L x` takes
-one pass. A pass reads only the columns j with :math:`x_j \ne 0` of the context x, and skips block rows in which x is zero.
+one pass. A pass reads only the columns j with :math:`x_j \ne 0` of the context x, and skips block rows in which x is
+zero.
 """
 
 from __future__ import annotations
@@ -115,8 +116,8 @@ def pack(A, P):
 class Point(NamedTuple):
     """A context in the form that a pass over a matrix reads: x (D,), padded with zeros in front.
 
-    `value` (D,) lists the nonzero entries of x, and `place` (D,) their positions in x, times eight. `upto` (D/8,) is the
-    number of nonzero entries up to the end of each group of eight.
+    `value` (D,) lists the nonzero entries of x, and `place` (D,) their positions in x, times eight. `upto` (D/8,) is
+    the number of nonzero entries up to the end of each group of eight.
     """
 
     x: Floats

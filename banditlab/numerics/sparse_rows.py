@@ -28,7 +28,10 @@ class SparseRow(NamedTuple):
 
 
 class CSR(NamedTuple):
-    """Contexts in a kernel: row t is values[indptr[t]:indptr[t+1]] in columns indices[indptr[t]:indptr[t+1]]. Read-only."""
+    """Contexts in a kernel: row t is values[indptr[t]:indptr[t+1]] in columns indices[indptr[t]:indptr[t+1]].
+
+    All arrays are read-only.
+    """
 
     values: Floats
     indices: NDArray[np.uint32]

@@ -65,7 +65,9 @@ def checked(unanswered: str | None = None, after: str | None = None) -> Unanswer
     if match and float(match[1]) > 0.0:
         return Unanswered(str(unanswered), f"{match[1]} {match[2]}")
     if after or unanswered == "wrong":
-        raise UsageError(f'after must be a duration above 0 such as "30 min" (units: {", ".join(UNITS)}), got {short(after)}')
+        raise UsageError(
+            f'after must be a duration above 0 such as "30 min" (units: {", ".join(UNITS)}), got {short(after)}'
+        )
     return Unanswered()
 
 
@@ -111,7 +113,8 @@ def unequal(answered: NDArray[np.bool_], group: NDArray[np.int64]) -> list[tuple
 
     The arguments have one entry per decision (n,): whether it has feedback, and its group from 0. The test is Pearson's
     chi-squared test at the level `UNEQUAL`, without groups that are too small. The expected fraction is that of all
-    decisions, so for L groups the chi-squared distribution with L degrees of freedom gives an asymptotic upper bound on the p-value.
+    decisions, so for L groups the chi-squared distribution with L degrees of freedom gives an asymptotic upper bound on
+    the p-value.
     """
     sizes, share = np.bincount(group), answered.sum() / max(len(answered), 1)
     large = np.flatnonzero(sizes * min(share, 1.0 - share) >= FEWEST)

@@ -49,7 +49,7 @@ class Failure:
 
 
 def check_format(folder: Path) -> None:
-    """Raise a UsageError if the folder's store format is not `FORMAT`, or if `spec.toml` and `runs.json` are damaged."""
+    """Raise a UsageError if the store format is not `FORMAT`, or if `spec.toml` and `runs.json` are damaged."""
     files = Files(folder)
     if files.data("spec.toml") is not None:
         read_spec(folder)

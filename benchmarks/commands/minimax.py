@@ -38,7 +38,8 @@ DATA = r"""There are two classes. The contexts are the d unit vectors in turn. L
 maximum likelihood distribution over sequences of T labels. For such labels every forecaster's mean regret is at least the
 lower bound, `minimax_regret_on_ball`. Regret is in nats, against the best model in the box $|W_{kj}| \le B/\sqrt{d}$,
 in which each row of W has norm at most B. The log-odds of these models are at most $2 B/\sqrt{d}$ = 6 in absolute value
-at each context. GAF runs with $\lambda = 2/B$ and cubature nodes. The other forecasters run with the settings of their theorems.
+at each context. GAF runs with $\lambda = 2/B$ and cubature nodes. The other forecasters run with the settings of their
+theorems.
 """
 SEARCH = r"""## Worst labels searched
 

@@ -78,7 +78,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class RDUE(ScaledScores, KernelAgent):
-    r"""Decode the scores with as much randomness as the surrogate loss allows, and explore uniformly.
+    r"""Decode the scores by a randomised rule whose mistakes the surrogate loss bounds, and explore uniformly.
 
     Problem: bandit multiclass, adversarial stream. The surrogate is the base-2 Fenchel-Young loss of the scores
     :math:`\theta = W x`, :math:`S(\theta, y) = \log_2 \sum_j 2^{\theta_j} - \theta_y`, whose gradient is

@@ -1,4 +1,4 @@
-"""Environments over the rows of a data set, with a new seeded permutation in each pass."""
+"""Environments that present the rows of a data set in repeated passes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from banditlab.problem import Problem
 
 
 class DataSetEnv(StreamEnv):
-    r"""Base of environments that present the rows of a table in repeated passes, each in a new seeded order.
+    r"""Base of environments that present the rows of a table in repeated passes.
 
-    A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; `classes` lists the names of the labels or actions.
+    Each pass has a new seeded order, or the order of the table if `in_order` is true. A subclass implements `_load`.
+    Labels are :math:`0, \dots, K-1`; `classes` lists the names of the labels or actions.
     """
 
     in_order: bool = False

@@ -47,12 +47,12 @@ class SquareCB(InverseGapAgent):
     :math:`t - 1` is the number of updates so far, so no horizon is needed.
 
     Guarantee: assume that :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for all
-    k. Let Reg be the regret of the oracle in squared loss, which is at most its log-loss regret up to a constant. With
-    :math:`g \sim \sqrt{K T / \mathrm{Reg}}` the expected number of mistakes exceeds that of always choosing the most
-    probable class by :math:`O(\sqrt{K T\, \mathrm{Reg}})`. Exactly one class is correct, so the assumption needs
-    :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot contexts. In other
-    cases the models are misspecified and nothing is guaranteed. No theorem covers adversarial labels or this anytime
-    :math:`g_t`, whose scale was chosen by measurement. `bound` returns None.
+    k. Let Reg be the regret of the oracle in squared loss, which is at most its log-loss regret up to a constant
+    factor. With :math:`g \sim \sqrt{K T / \mathrm{Reg}}` the expected number of mistakes exceeds that of always
+    choosing the most probable class by :math:`O(\sqrt{K T\, \mathrm{Reg}})`. Exactly one class is correct, so the
+    assumption needs :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot
+    contexts. In other cases the models are misspecified and nothing is guaranteed. No theorem covers adversarial labels
+    or this anytime :math:`g_t`, whose scale was chosen by measurement. `bound` returns None.
     """
 
     id = "squarecb"

@@ -44,12 +44,12 @@ class InFrobeniusBall(ScaledScores):
 
     @property
     def frobenius_bound(self) -> float:
-        r"""The radius :math:`D = \sqrt{K} B` of the smallest Frobenius ball with all W whose rows have norm at most B."""
+        r"""The least radius :math:`D = \sqrt{K} B` of a Frobenius ball that contains all W with :math:`\|W_k\| \le B`."""
         return math.sqrt(self.problem.n_classes) * self.norm_bound
 
 
 def resolved_step(step: float | str, gamma: float, theory: Callable[[bool], float]) -> float | str:
-    """Return a number or "adaptive" unchanged, and `theory(wide)` for "theory" and "wide".
+    """Return a number or "adaptive" unchanged, `theory(False)` for "theory", and `theory(True)` for "wide".
 
     "theory" and "wide" need gamma above 0.
     """

@@ -78,7 +78,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class RDUE(ScaledScores, KernelAgent):
-    r"""Decode the scores with as much randomness as the surrogate loss allows, and explore uniformly.
+    r"""Decode the scores by a randomised rule whose mistakes the surrogate loss bounds, and explore uniformly.
 
     Problem: bandit multiclass, adversarial stream. The surrogate is the base-2 Fenchel-Young loss of the scores
     :math:`\theta = W x`, :math:`S(\theta, y) = \log_2 \sum_j 2^{\theta_j} - \theta_y`, whose gradient is
@@ -87,7 +87,8 @@ class RDUE(ScaledScores, KernelAgent):
     Update rule (:math:`W_1 = 0`): with probability :math:`q_0` play a uniform class. Otherwise play the argmax of
     :math:`\theta` (the first one on ties) with probability :math:`1 - r`, and a draw from q with probability
     :math:`r = \min\{1, 2 (1 - \max_k q_k)\}`. So :math:`p(y) = q_0/K + (1 - q_0) ((1 - r) 1[y = \arg\max] + r q_y)`;
-    another decoding of q replaces the parenthesis. The update is :math:`W_{t+1} = \mathrm{Proj}(W_t - \eta_t G_t)` with
+    for another `decoding`, its probability of y replaces :math:`(1 - r) 1[y = \arg\max] + r q_y`. The update is
+    :math:`W_{t+1} = \mathrm{Proj}(W_t - \eta_t G_t)` with
     :math:`G_t = (1[\text{right}] / p(y)) (q - e_y) \otimes x_t`. The step is
     :math:`\eta_t = B' / \sqrt{2 \sum_{s\le t} \|G_s\|_F^2}`, where :math:`B'` is the Frobenius diameter of the set onto
     which Proj projects.
@@ -105,12 +106,12 @@ class RDUE(ScaledScores, KernelAgent):
         \mathbb{E}[M] \le \sum_t S(U x_t / \ln 2, y_t) + (b/(2a) + 1) B' \sqrt{K T}
 
     at :math:`q_0 = B' \sqrt{K/T}`. For any fixed :math:`q_0` the additive term is
-    :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)`, which `bound` returns in bits. At the theorem's :math:`q_0` it is
-    smaller than the term above; it holds after any number of rounds. `bound` is None for the adaptive step and without
-    the projection. The paper's :math:`1 - a = 0.693` is not sharp. The sharp value is 0.518 for any K: the largest
-    :math:`(1 - 2 q^2)/\log_2(1/q)`, which two classes attain. The theorem is implemented as published. With another
-    decoding, a is the constant of that decoding, 1/2 for half-log, and :math:`q_0 = B' \sqrt{b K/(2 a T)}` makes the
-    two terms equal (new: see docs/theory/half-log.md).
+    :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)` after any number T of rounds, which `bound` returns in bits. At the
+    theorem's :math:`q_0` it is smaller than the additive term above. `bound` is None for the adaptive step and without
+    the projection. The theorem is implemented as published, but its :math:`1 - a = 0.693` is not sharp. The sharp value
+    is 0.518 for any K: the largest value of :math:`(1 - 2 q^2)/\log_2(1/q)` over the probability :math:`q \le 1/2` of
+    the label, which is attained with two classes. With another decoding, a is the constant of that decoding, 1/2 for
+    half-log, and :math:`q_0 = B' \sqrt{b K/(2 a T)}` makes the two terms equal (our result: docs/theory/half-log.md).
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, and K
     exponentials. Memory: :math:`K d` numbers.
@@ -118,8 +119,8 @@ class RDUE(ScaledScores, KernelAgent):
     Parameters
     ----------
     norm_bound
-        B, the bound on each row's norm of the matrix of the logits in nats (the paper's B is the Frobenius diameter
-        above).
+        B, the largest norm of a row of a comparator U, whose logits in nats are :math:`U x` (the paper's B is the
+        Frobenius diameter above).
     gamma
         Exploration rate in [0, 1] (:math:`q_0` in the paper), or "theory": :math:`\min\{1, B' \sqrt{K/T}\}`, which
         needs the horizon. With another decoding it is :math:`\min\{1, B' \sqrt{b K/(2 a T)}\}`.
@@ -130,7 +131,7 @@ class RDUE(ScaledScores, KernelAgent):
         "theory" is :math:`B' / \sqrt{2 \sum \|G\|_F^2}`. "adaptive" is
         :math:`\mathrm{step\_scale} / \sqrt{2 (10^{-8} + \sum \|G\|_F^2)}`, as in the paper's experiments.
     step_scale
-        :math:`B_0` in the adaptive step, in units of a norm of W, 10 by default; the other step does not use it.
+        The numerator of the adaptive step, which has the unit of W; "theory" does not use it.
     project
         Whether W is projected onto the Frobenius ball; "auto" projects unless the step is adaptive, as in the paper.
 

@@ -44,8 +44,10 @@ class Form(NamedTuple):
 
 
 def form_of(second_order: str, sketch_size: int, problem: Problem) -> Form:
-    """Return the form for two settings, or raise a UsageError for an unknown `second_order`, an invalid size, or a size
-    without a sketch.
+    """Return the form for two settings.
+
+    Raises a UsageError if `second_order` is unknown, if `sketch_size` is invalid, or if it differs from its default and
+    `second_order` is not "sketch".
     """
     one_of("second_order", second_order, get_args(SecondOrder))
     form = Form(resolved_order(second_order, problem), at_least("sketch_size", sketch_size, 1))

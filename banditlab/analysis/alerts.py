@@ -11,12 +11,12 @@ from banditlab.analysis.tables import Results
 
 
 def alerts(results: Results) -> list[str]:
-    """Return a line for each kind of missing, failed, unreadable or untrustworthy runs."""
+    """Return the lines of `incomplete`, and a line for each player and environment with untrustworthy runs."""
     return [*incomplete(results), *_off_expectation(results)]
 
 
 def incomplete(results: Results) -> list[str]:
-    """Return a line for each kind of missing runs."""
+    """Return a line each for missing runs, failed runs, unreadable files and unranked runs, if there are any."""
     failed = len(results.failures)
     streams = sum(failure.is_comparator for failure in results.failures)
     last = results.final
@@ -38,7 +38,7 @@ def incomplete(results: Results) -> list[str]:
 
 
 def _some(names: Iterable[object]) -> str:
-    """Return a list of at most five different names as a string."""
+    """Return the first five different names, separated by commas, with "..." for the others."""
     different = list(dict.fromkeys(map(str, names)))
     return ", ".join(different[:5] + ["..."] * (len(different) > 5))
 

@@ -26,8 +26,8 @@ from banditlab.results.schema import UNCOVERED
 
 @dataclass(frozen=True)
 class Model:
-    """The best logistic model in hindsight for one B, with its mistake rate, and the lowest and highest rate over the
-    streams of the players.
+    """The mistake rate of the best logistic model in hindsight for one B: its mean over the players' streams, and the
+    lowest and the highest player's value.
     """
 
     norm_bound: float
@@ -45,7 +45,7 @@ class Facts:
     rows
         The ranked table.
     noun
-        The word for those that are ranked: "agent", "forecaster" or "learner".
+        The word for a ranked player: "agent", "forecaster" or "learner".
     repetitions, rounds, ranked_rounds
         The number of repetitions, of rounds, and of ranked rounds (see `Arena.ranked_rounds`).
     unit
@@ -275,14 +275,14 @@ def _own_models(arena: Arena, rows: list[Standing]) -> list[float]:
 
 
 def _models(arena: Arena) -> dict[str, float]:
-    """Return the mistake rates of the best models at `best_ball` by player, or under "all"."""
+    """Return the best model's mistake rate at the B of `best_ball`, by player, or for "all" if they share streams."""
     table = comparator_table(arena)
     table = table[table["norm_bound"] == best_ball(arena)]
     return dict(zip(table["player"], table["mistakes"] / arena.last_round, strict=True))
 
 
 def best_model(arena: Arena) -> Model | None:
-    """Return the best model at the B of the least loss; None without comparators."""
+    """Return the best model for the B with the smallest loss; None without comparators."""
     shares = list(_models(arena).values())
     return Model(best_ball(arena), sum(shares) / len(shares), min(shares), max(shares)) if shares else None
 

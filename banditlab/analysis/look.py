@@ -1,8 +1,8 @@
 """The style of figures: size, colours, dashes, markers, and file formats.
 
 matplotlib is imported only when a figure is drawn, because a report or a board only needs the colours. Figures are ten
-inches wide, so one inch is 100 px in a page of 1,000 px. A player has the same colour, dash and marker in every figure.
-Text, faint text and the grid have special colours, which the report replaces by those of the reader's theme.
+inches wide, so one inch is 100 px in a page of 1,000 px. Text, faint text and the grid have special colours, which the
+report replaces by those of the reader's theme.
 """
 
 from __future__ import annotations
@@ -86,10 +86,11 @@ class Style(NamedTuple):
 
 
 def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, Style]:
-    """Return one style per label, which is the same in every figure, report and board.
+    """Return the style of each label.
 
-    The style of a player of banditlab depends on its index in `ORDER`. The style of another player depends on a hash of
-    its label; if that number is taken in a figure, the next free one is used. References are grey and dashed.
+    The style of a player in `ORDER` depends only on its index there, so it is the same in every figure, report and
+    board. The style number of another player is a hash of its label, or the next free number if another label of the
+    figure has this one. References are grey and dashed.
     """
     looks: dict[str, Style] = {}
     taken = {ORDER.index(label) for label in labels if label in ORDER}
@@ -130,7 +131,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Decorate a function so that it draws in this style, with a computed layout."""
+    """Decorate a function that draws a figure: apply the style of this module, and compute the layout once."""
 
     @functools.wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:

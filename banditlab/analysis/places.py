@@ -17,8 +17,9 @@ from banditlab.analysis.tables import Results, load
 
 
 def place(variable: str, default: str) -> Path:
-    """Return the folder that an environment variable names, or the default, from the parent folder if it exists only
-    there.
+    """Return the folder that an environment variable names, or the default folder if the variable is not set.
+
+    If the folder exists in the parent of the working folder only, return that one.
     """
     folder = Path(os.environ.get(variable, default))
     above = Path("..") / folder

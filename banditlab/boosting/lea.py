@@ -16,8 +16,8 @@ Floats = NDArray[np.float64]
 class ExpertAdvice:
     r"""Follow expert i with probability proportional to :math:`\exp(-\eta C_i)`, where :math:`C_i` is its cost so far.
 
-    Problem (Algorithm 3): N experts each predict a class. After the label y, an expert that predicted l has the cost
-    :math:`w_t C_t(y, l)` in [0, 1].
+    Problem (Algorithm 3): N experts each predict a class. After the label y is observed, an expert that predicted l has
+    the cost :math:`w_t C_t(y, l)` in [0, 1], with the booster's weight :math:`w_t` and cost matrix :math:`C_t`.
 
     Guarantee (`banditlab.bounds` "expert_advice"): with probability :math:`1 - \delta`, the cost after T rounds exceeds
     that of the best expert by at most :math:`\sqrt{T \ln(N)/2} + \sqrt{T \ln(1/\delta)/2}`. If an expert has the edge

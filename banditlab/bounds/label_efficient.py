@@ -25,9 +25,9 @@ _theorem = partial(theorem, adversary=_ADVERSARY)
 def label_efficient(regret: float, query_rate: float) -> float:
     r"""Return :math:`\mathrm{Reg}(\epsilon T)/\epsilon`, a bound on the expected regret over all T rounds.
 
-    The coin flip of a round is independent of its forecast, so the expected regret over queried rounds is
-    :math:`\epsilon` times that over all rounds. It is at most
-    :math:`\mathbb{E}\, \mathrm{Reg}(N) \le \mathrm{Reg}(\epsilon T)`, where N is the number of queries.
+    Whether a round is queried is independent of its forecast, so the expected regret over queried rounds is
+    :math:`\epsilon` times that over all rounds. The regret over the N queried rounds is at most
+    :math:`\mathrm{Reg}(N)`, and :math:`\mathbb{E}\, \mathrm{Reg}(N) \le \mathrm{Reg}(\epsilon T)` by concavity.
     """
     return regret / query_rate
 

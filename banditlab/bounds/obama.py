@@ -42,7 +42,7 @@ def gaussian_mix_regret(
     comparator_norm
         :math:`\|U\|_F`.
     deviation
-        :math:`s (\sigma)`, the prior's standard deviation.
+        :math:`s`, the prior's standard deviation.
     radius
         R.
     """
@@ -62,8 +62,9 @@ def obama_gaussian_prior(
     r"""Return a bound on exact OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t\, \mathrm{loss}(U)`. It is
     :math:`(K/\gamma)\,\mathrm{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
 
-    Each weight is :math:`\eta/q_t(y_t)` on a hit and 0 otherwise, so :math:`\mathbb{E}[T_w] = \gamma T/K` (Jensen
-    inside the logarithm), and
+    The weight of a round is :math:`\eta/q_t(y_t)` with :math:`\eta = \gamma/K` on a hit, and 0 otherwise, so
+    :math:`\mathbb{E}[T_w] = \gamma T/K`. The mix-loss bound is concave in :math:`T_w`, so by Jensen's inequality it may
+    be evaluated at this mean. With the forecast :math:`\bar q` and :math:`q = (1 - \gamma) \bar q + \gamma/K`,
 
     .. math::
 
@@ -113,8 +114,8 @@ def decoded_obama(
     :math:`0.7213 (K/\gamma)\,\mathrm{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
 
     OBAMA draws actions from :math:`(1 - \gamma) h(\bar q) + \gamma/K`, where h is the decoding, and its learning rate
-    is :math:`\gamma/K`. Every class has at least :math:`\gamma/K`, so weights are at most 1, and their mean is
-    :math:`\gamma/K`. Moreover :math:`1 - h_y \le 0.7213 (-\ln \bar q_y)`.
+    is :math:`\gamma/K`. Every class has probability at least :math:`\gamma/K`, so weights are at most 1, and their mean
+    is :math:`\gamma/K`. Moreover :math:`1 - h_y \le 0.7213 (-\ln \bar q_y)`.
     """
     if gamma == 0.0:
         return math.inf
@@ -162,7 +163,7 @@ def obama_gamma(
 
 
 def _mix(rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, gamma: float) -> float:
-    r"""Return the bound on the mix-loss regret against the whole ball, :math:`\|U\|_F^2 = K B^2`, at the expected
+    r"""Return the bound on the mix-loss regret against all U with :math:`\|U\|_F^2 \le K B^2`, at the expected total
     weight :math:`\gamma T/K`.
     """
     comparator_norm, deviation = math.sqrt(n_classes) * norm_bound, norm_bound / math.sqrt(n_features)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def plain(text: str) -> str:
-    """Return a text with control characters, except line ends and tabs, replaced by their escapes."""
+    """Replace the control characters of a text, except line ends and tabs, by their escapes."""
     return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 

@@ -3,10 +3,10 @@ subset.
 
 A part consists of every 8th context, or every 64th, and so on, with counts scaled up to the total of all contexts. Its
 optimum differs from that of all contexts by sampling error. A Newton step with its Hessian instead of the full one
-(Roosta-Khorasani and Mahoney 2019) multiplies the distance to the optimum by about the square root of the number of
-parameters divided by the number of contexts in the part. A few passes over all contexts therefore suffice. Each pass
-computes their loss, gradient and certificate, so parts affect the speed but not the accuracy. If the steps become slow,
-`minimise` continues with the full Hessian.
+(Roosta-Khorasani and Mahoney 2019) multiplies the distance to the optimum by about sqrt(p/m), for p parameters and m
+contexts in the part. A few passes over all contexts therefore suffice. Each pass computes the loss, gradient and
+certificate over all contexts, so parts affect the speed but not the accuracy. If the steps become slow, `minimise`
+continues with the full Hessian.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Found(NamedTuple):
 def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int) -> Found:
     r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`.
 
-    It takes at most `max_iterations` iterations on all contexts. From :math:`W = 0` the parts are solved one after
-    another, each from the optimum of the smaller one. Any other W is assumed to be near the optimum, so only the
-    Hessian comes from a part. If the steps from a part increase the loss, the solver continues with all contexts from
-    the initial W.
+    There are at most `max_iterations` iterations on all contexts. If the initial W is 0, the parts are first solved one
+    after another, from the smallest to the largest, each from the optimum of the previous one. Any other initial W is
+    assumed to be near the optimum, so a part only supplies the Hessian. If the result has a larger loss than the
+    initial W, the solver continues on all contexts from the initial W.
     """
     begin = feasible(W, B)
     parts = [objective]
@@ -105,7 +105,7 @@ def _direction(model: Objective, p: Point, B: float, goal: float, pairs: list[Pa
 
 
 def _seen(objective: Objective, model: Objective, W: Floats, B: float) -> Point:
-    """Return W with its loss, gradient and gap over all contexts, and logits and softmax over the model's contexts."""
+    """Return W with its loss, gradient and gap over all contexts, and its logits and softmax over those of `model`."""
     loss, G = objective.evaluate(W)
     Z = model.logits(W)
     return Point(W, Z, model.forecast(Z)[1], loss, G, frank_wolfe_gap(W, G, B))

@@ -81,7 +81,7 @@ class Played:
     explored
         Number of rounds of forced exploration so far; NaN for players without forced exploration.
     bound, certificate
-        The player's regret bound and certificate after this round, in its `bound_unit` and in nats; NaN if there is
+        The player's regret bound after this round, in its `bound_unit`, and its certificate, in nats; NaN if there is
         none.
     no_bound
         The reason if the player has a bound that does not hold here: its theorem excludes adaptive environments,
@@ -145,8 +145,8 @@ class _Score:
     def add(self, trace: Trace, y: Truth | None, seconds: float, loss: float | None = None) -> None:
         """Add the rounds of a trace.
 
-        `loss` is the sum of their log losses. If it is None, the sum is computed from `p_true`, which underflows to 0
-        if the loss of a round is above 745 nats.
+        `loss` is the sum of the log losses of these rounds. If it is None, the sum is computed from `p_true`, which
+        underflows to 0 if the loss of a round is above 745 nats.
         """
         wrong: Floats = 1.0 - (trace.correct.astype(np.float64) if y is None else trace.p_true)
         new = self.first.among(self.rounds, len(wrong))
@@ -356,7 +356,7 @@ def checked_blocks(
     Raises
     ------
     UsageError
-        A block has another shape, a context is not finite or has a norm above R, a label is out of range, or the stream
+        A block has a wrong shape, a context is not finite or has a norm above R, a label is out of range, or the stream
         is too short.
     """
     left = rounds

@@ -1,4 +1,4 @@
-"""Environments over the rows of a data set, with a new seeded permutation in each pass."""
+"""Environments that present the rows of a data set in repeated passes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from banditlab.problem import Problem
 
 
 class DataSetEnv(StreamEnv):
-    r"""Base of environments that present the rows of a table in repeated passes, each in a new seeded order.
+    r"""Base of environments that present the rows of a table in repeated passes.
 
-    A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; `classes` has the names of the labels or actions.
+    Each pass has a new seeded order, or the order of the table if `in_order` is true. A subclass implements `_load`.
+    Labels are :math:`0, \dots, K-1`; `classes` lists the names of the labels or actions.
     """
 
     in_order: bool = False
@@ -55,7 +56,7 @@ class DataSetEnv(StreamEnv):
         return self.n_rows
 
     def row_order(self, rounds: int) -> Labels:
-        """Return the row (0 ... N-1) of each of the episode's first rounds, (rounds,).
+        """Return which row, 0 ... N-1, each of the first `rounds` rounds of the episode presents, (rounds,).
 
         Raises
         ------

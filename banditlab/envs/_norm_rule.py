@@ -21,8 +21,8 @@ FARTHEST = 1e100
 
 
 class NormRule(NamedTuple):
-    """The rule for norms: divide rows by the largest norm of the fit's rows, shorten rows beyond it, append the
-    constant.
+    """The rule for norms: shorten rows whose norm is above the largest norm of the fit's rows, divide all rows by this
+    largest norm, and append the constant.
 
     With "rowwise" each row is divided by its own norm instead.
     """
@@ -63,7 +63,7 @@ class NormRule(NamedTuple):
         return cls(False, 0, 1.0, 1.0, 0.0, 1.0, recipe.normalize, recipe.intercept)
 
     def rows(self, raw: Floats) -> Floats:
-        """Return the contexts (n, d) of features (n, d'), whose array may be overwritten."""
+        """Return the contexts (n, d) made from features (n, d'). The array of the features may be overwritten."""
         Y = divided(raw, self.exponent)
         with np.errstate(over="ignore"):
             norms = np.sqrt((Y * Y).sum(axis=1))

@@ -3,8 +3,8 @@
 If both labels and features change slowly along a file, features reveal when a row was written. In shuffled rows, an
 agent can then predict labels from that time, even if labels do not depend on the features otherwise. The second test
 uses the Hilbert-Schmidt independence criterion (Gretton, Bousquet, Smola, Schoelkopf: Measuring statistical dependence
-with Hilbert-Schmidt norms, ALT 2005). It is compared with its value for labels shifted in time (Chwialkowski, Gretton:
-A kernel independence test for random processes, ICML 2014).
+with Hilbert-Schmidt norms, ALT 2005). The criterion is compared with its values for labels shifted in time
+(Chwialkowski, Gretton: A kernel independence test for random processes, ICML 2014).
 """
 
 from __future__ import annotations

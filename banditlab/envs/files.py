@@ -62,7 +62,7 @@ def _no_file(path: str) -> UsageError:
 
 
 def content_hash(data: bytes) -> str:
-    """Return the SHA-256 hash that represents a file in a run's identity."""
+    """Return the SHA-256 hash of a file's content, which enters the id of a run on that file."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -169,7 +169,7 @@ def has_header(data: bytes, separator: str) -> bool:
     A column votes against a header if its first entry is a number within the range of the numbers below it, or a text
     that occurs below it. It votes for a header if its first entry is a text and its other entries are numbers, or if
     the other entries are repeated texts and the first entry is none of them. There is no header if more than two thirds
-    of the votes are against it. Consecutive numbers (0, 1, 2, ...) are a header.
+    of the votes are against it. A first line of consecutive numbers (0, 1, 2, ...) counts as a header.
     """
     import pandas as pd
 

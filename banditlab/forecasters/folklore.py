@@ -30,12 +30,12 @@ from banditlab.validation import one_of, positive, resolve
 
 
 class State(NamedTuple):
-    r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} G`; constants (3,): c, 1 if the printed linear term
-    is used, :math:`\lambda`.
+    r"""The state: `blocks` holds :math:`A^{-1}`, and `h` (K, d) holds :math:`A^{-1} G`.
 
-    `spent` (1,) is the sum in the certificate, `doubt` (1,) is a bound on its rounding error, and `longest` (1,) is the
-    largest :math:`\|x\|^2` of an update. `unsolved` (1,) counts updates whose root did not reach its tolerance. g, u
-    (K,) and `root` are work arrays.
+    `constants` (3,) are c, whether the printed linear term is used (1 or 0), and :math:`\lambda`. `spent` (1,) is the
+    sum in the certificate, `doubt` (1,) is a bound on its rounding error, and `longest` (1,) is the largest
+    :math:`\|x\|^2` of an update. `unsolved` (1,) counts updates whose root did not reach its tolerance. g, u (K,) and
+    `root` are work arrays.
     """
 
     blocks: Blocks
@@ -94,10 +94,9 @@ def learn_coefficients(state, y, z):
 
 @njit
 def sizes(g, At, residual):
-    r"""Return the root's absolute residual and :math:`|\sum_k \text{mean}_k|`, for
-    :math:`g = \mathrm{diag}(\tilde{A})/2 + \text{mean}`.
+    r"""Return the root's absolute residual and :math:`|\sum_k m_k|`, where :math:`m = g - \mathrm{diag}(\tilde{A})/2`.
 
-    g has shape (K,). The argument `residual` is relative to :math:`1 + \max |g|`.
+    g has shape (K,). The argument `residual` is the residual divided by :math:`1 + \max |g|`.
     """
     top, shared = 0.0, 0.0
     for k in range(g.shape[0]):

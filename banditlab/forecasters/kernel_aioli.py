@@ -74,15 +74,16 @@ class KernelAIOLI(Forecaster):
     Update rule: AIOLI's with :math:`\phi(x)` instead of x. The margin z is the root of
     :math:`z = m - (w/2) q \tanh(z/2)` with :math:`m = \phi'A^{-1}b` and :math:`q = \phi'A^{-1}\phi`. Both follow from
     one triangular solve with the Cholesky factor of :math:`D^{1/2} G D^{1/2} + \lambda I`, where G is the Gram matrix
-    and D has the curvatures :math:`(\eta_s/2) \gamma_s^2` of past updates. With the linear kernel this is AIOLI.
+    and D is the diagonal matrix of the curvatures :math:`(\eta_s/2) \gamma_s^2` of past updates. With the linear kernel
+    this is AIOLI.
 
     Guarantee: Theorem 1's argument holds with the effective dimension instead of d (`aioli_kernel` in
     `banditlab.bounds`). The comparators are the functions of norm at most :math:`2 B` in the kernel's space. For the
-    linear kernel they include the linear functions of the ball. For the polynomial kernel they include these functions
-    scaled down by :math:`\sqrt{\text{degree}}`. For both kernels `bound` is that of Theorem 1 with d the number of
-    features, or of rounds if that is smaller, and `certificate` is AIOLI's. A Gaussian kernel's space has no linear
-    function, so `bound` is None and `certificate` NaN. `space_certificate` bounds the regret against the ball of that
-    space.
+    linear kernel these are the functions :math:`w'x` with :math:`\|w\| \le 2 B`. For the polynomial kernel they include
+    :math:`w'x` with :math:`\|w\| \le 2 B \sqrt{\text{degree}}`. For both kernels `bound` is that of Theorem 1, with the
+    dimension of the kernel's space, or the number of rounds if that is smaller, for d; `certificate` is AIOLI's. The
+    space of a Gaussian kernel contains no linear function except 0, so `bound` is None and `certificate` NaN. For every
+    kernel, `space_certificate` bounds the regret against the functions of norm at most :math:`2 B`.
 
     Cost: t kernel values and :math:`t^2 / 2` multiplications in round t, hence :math:`n^3 / 6` for n rounds (an update
     costs two solves). Memory: :math:`n^2 / 2` numbers. The arrays grow by doubling, which compiled loops cannot do, so
@@ -156,7 +157,7 @@ class KernelAIOLI(Forecaster):
         self.state = State(dual, self.curvature, self.virtual_weight, np.zeros(1))
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state, and its capacity, that `get_state` of a player with the same settings returned."""
+        """Restore a state returned by `get_state` of a player with the same settings, and resize the arrays to it."""
         old, given = self.state.dual, fields_of((fields_of(state["state"]) or {})["dual"]) or {}
         capacity, stored = len(given["s"]), given["L"].shape
         if capacity < 1 or stored != (capacity * (capacity + 1) // 2,):
@@ -217,7 +218,7 @@ class KernelAIOLI(Forecaster):
     def space_certificate(self) -> float:
         """Return the bound on the regret so far against the ball of radius 2 B of the kernel's space.
 
-        It is NaN if the curvature is not admissible, or if rounding may have changed it by 0.1 %.
+        The bound is NaN if the curvature is not admissible, or if its rounding error may exceed 0.1 %.
         """
         if not self._proved():
             return math.nan

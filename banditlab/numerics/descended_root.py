@@ -53,7 +53,8 @@ def descended(g: Floats, At: Floats, largest: float, steps: int) -> Floats:
 def newton_root(g: Floats, At: Floats) -> tuple[Floats, float]:
     r"""Return the root z (K,) of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` by damped Newton steps, and its residual.
 
-    The residual is its largest absolute entry divided by :math:`1 + \max |g|`.
+    The residual is the largest absolute entry of :math:`z - g + \tilde{A}\, \mathrm{softmax}(z)`, divided by
+    :math:`1 + \max |g|`.
     """
     K = len(g)
     z, scale = g - At @ np.full(K, 1.0 / K), 1.0 + float(np.abs(g).max())

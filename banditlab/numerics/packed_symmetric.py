@@ -9,8 +9,8 @@ so a column of a block is eight consecutive numbers. For :math:`D = 24`:
     block 3   block 4   block 5
 
 Diagonal blocks are stored halved. With L the lower block triangle, :math:`A = L + L'`, so :math:`x'A x = 2 x'L x` takes
-one pass. A pass reads only the columns of nonzero entries of the context, and skips block rows in which all its entries
-are zero.
+one pass. A pass reads only the columns j with :math:`x_j \ne 0` of the context x, and skips block rows in which x is
+zero.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def zeros(*shape: int) -> Floats:
 
 
 def single_zeros(*shape: int) -> NDArray[np.float32]:
-    """Return an even number of float32 zeros aligned to a cache line; `eight` reads them as float64."""
+    """Return float32 zeros, an even number, aligned to a cache line. (`eight` converts float32 entries to float64.)"""
     return zeros(int(np.prod(shape)) // 2).view(np.float32).reshape(shape)
 
 
@@ -116,8 +116,8 @@ def pack(A, P):
 class Point(NamedTuple):
     """A context in the form that a pass over a matrix reads: x (D,), padded with zeros in front.
 
-    `value` (D,) has the nonzero entries, and `place` (D,) their positions in x, times eight. `upto` (D/8,) has the
-    number of nonzero entries before the end of each group of eight.
+    `value` (D,) lists the nonzero entries of x, and `place` (D,) their positions in x, times eight. `upto` (D/8,) is
+    the number of nonzero entries up to the end of each group of eight.
     """
 
     x: Floats

@@ -28,14 +28,17 @@ class SparseRow(NamedTuple):
 
 
 class CSR(NamedTuple):
-    """Contexts in a kernel: row t has values[indptr[t]:indptr[t+1]] at indices[indptr[t]:indptr[t+1]]; all read-only."""
+    """Contexts in a kernel: row t is values[indptr[t]:indptr[t+1]] in columns indices[indptr[t]:indptr[t+1]].
+
+    All arrays are read-only.
+    """
 
     values: Floats
     indices: NDArray[np.uint32]
     indptr: NDArray[np.int64]
 
     def row(self, t: int) -> SparseRow:
-        """Return context t, outside kernels. (Kernels use `banditlab.numerics.contexts.row(X, t)`.)"""
+        """Return context t. For Python code; kernels use `banditlab.numerics.contexts.row(X, t)`."""
         start, stop = self.indptr[t], self.indptr[t + 1]
         return SparseRow(self.indices[start:stop], self.values[start:stop])
 
@@ -120,7 +123,7 @@ def is_sparse(contexts: Any) -> bool:
 
 
 def n_rows(X: Floats | CSR) -> int:
-    """Return n, the number of contexts in a kernel's argument (the `len` of a `CSR` is 3)."""
+    """Return n, the number of contexts in a kernel's argument. (`len` of a `CSR`, a tuple of three arrays, is 3.)"""
     return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
 
 

@@ -4,7 +4,7 @@ The inner loops add four rows at a time to a row of a work array, so they vector
 
 For a context with zeros, a round lists the nonzero entries once: `n = support(x, index)`. The functions whose names end
 in `_on` read only the listed entries, or use the dense form if the list is long. The choice depends only on n and d, so
-every caller gets the same bits for the same context.
+all callers get results that are equal to the last bit for the same context.
 """
 
 from __future__ import annotations

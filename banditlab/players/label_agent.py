@@ -38,8 +38,9 @@ class LabelAgent(Actor):
 
 
 class RoundLabelAgent(RoundActor, LabelAgent):
-    """Base class of a label agent written as two methods, `_decide` and `_receive` (see `RoundActor`), of which the
-    second receives the label as outcome.
+    """Base class of a label agent written as two methods, `_decide` and `_receive` (see `RoundActor`).
+
+    `_receive` gets the label as its outcome.
     """
 
     def learn(self, context: Floats, decision: Decision, label: int) -> None:
@@ -48,7 +49,7 @@ class RoundLabelAgent(RoundActor, LabelAgent):
         Raises
         ------
         UsageError
-            The context has another shape, is not finite or has a norm above R; the label is out of range; or the
+            The context has a wrong shape, is not finite or has a norm above R; the label is out of range; or the
             decision cannot be from this agent. The state does not change then.
         """
         self._learn(context, decision, as_class("the label", label, self.problem.n_classes))

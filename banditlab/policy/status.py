@@ -82,7 +82,7 @@ class LogStatus:
     left
         Number of decisions in the log. All following attributes refer to these decisions.
     since, until
-        Times of the first and the last decision, in seconds since 1970; NaN if there are none.
+        Times of the first and the last decision, in seconds since 1970-01-01 UTC; NaN if there are none.
     waiting
         Number of decisions whose feedback may still arrive in time.
     left_out

@@ -65,7 +65,9 @@ def checked(unanswered: str | None = None, after: str | None = None) -> Unanswer
     if match and float(match[1]) > 0.0:
         return Unanswered(str(unanswered), f"{match[1]} {match[2]}")
     if after or unanswered == "wrong":
-        raise UsageError(f'after must be a duration above 0 such as "30 min" ({", ".join(UNITS)}), got {short(after)}')
+        raise UsageError(
+            f'after must be a duration above 0 such as "30 min" (units: {", ".join(UNITS)}), got {short(after)}'
+        )
     return Unanswered()
 
 
@@ -86,13 +88,13 @@ def counted(seq: Floats, at: Floats, place: Floats, moment: Floats, last: float,
     Parameters
     ----------
     seq, at
-        (n,) the decisions' numbers among all events, and their times in seconds since 1970.
+        (n,) the decisions' numbers among all events, and their times in seconds since 1970-01-01 UTC.
     place, moment
         (n,) the numbers and times of their feedback; NaN if there is none. A closed decision counts as having feedback.
     last
         The time of the log's last event.
     rule
-        The rule for deadlines; without a time, the deadline is `WINDOW` later decisions.
+        The rule for deadlines. If it sets no time, the deadline of a decision is `WINDOW` decisions later.
     """
     deadline, answered, past = np.full(len(seq), np.inf), place, np.zeros(len(seq), np.bool_)
     if rule.treated_as == "ignored" and rule.after:
@@ -106,12 +108,13 @@ def counted(seq: Floats, at: Floats, place: Floats, moment: Floats, last: float,
 
 
 def unequal(answered: NDArray[np.bool_], group: NDArray[np.int64]) -> list[tuple[int, float]]:
-    """Return the groups with the most and the least frequent feedback, each with the frequency; [] without a
-    significant difference.
+    """Return the groups with the most and the least frequent feedback, each with the frequency, or [] if the
+    differences between groups are not significant.
 
     The arguments have one entry per decision (n,): whether it has feedback, and its group from 0. The test is Pearson's
     chi-squared test at the level `UNEQUAL`, without groups that are too small. The expected fraction is that of all
-    decisions, so the statistic of L groups is asymptotically at most chi-squared with L degrees of freedom.
+    decisions, so for L groups the chi-squared distribution with L degrees of freedom gives an asymptotic upper bound on
+    the p-value.
     """
     sizes, share = np.bincount(group), answered.sum() / max(len(answered), 1)
     large = np.flatnonzero(sizes * min(share, 1.0 - share) >= FEWEST)

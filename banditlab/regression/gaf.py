@@ -21,16 +21,17 @@ BEYOND = 1.0 + 1e-9
 
 
 class GaussianRegression:
-    r"""Mix all linear functions with a Gaussian density, given by quadratic surrogates of the past losses.
+    r"""Mix all linear functions, weighted by a Gaussian density that quadratic surrogates of the past losses define.
 
     Problem: online prediction of numbers on an adversarial stream. In each round, the learner observes
     :math:`x_t \in \mathbb{R}^d` with :math:`\|x_t\| \le R`, predicts a number, and then observes
     :math:`y_t \in [-Y, Y]`. The aim is a small regret against :math:`\theta'x` with :math:`\|\theta\| \le B`.
 
     Update rule: let A and b define :math:`\tilde{L}(\theta) = \theta'A \theta + b'\theta`, :math:`m = -(1/2) x'A^{-1}b`
-    and :math:`q = x'A^{-1}x`. Under :math:`\exp(-\alpha \tilde{L})` the margin is :math:`N(m, q/(2 \alpha))`, from
-    which the loss determines the prediction (4). Then :math:`\theta_{t+1}` follows from (2); its margin z minimises
-    :math:`(z - m)^2/q + \mathrm{loss}(z, y)`. The update at z is (3):
+    and :math:`q = x'A^{-1}x`. If :math:`\theta` has the density proportional to :math:`\exp(-\alpha \tilde{L})`, the
+    margin :math:`\theta'x` is :math:`N(m, q/(2 \alpha))`, from which the loss determines the prediction (4). Then
+    :math:`\theta_{t+1}` follows from (2); its margin z minimises :math:`(z - m)^2/q + \mathrm{loss}(z, y)`. The update
+    at z is (3), with :math:`\alpha` and :math:`\beta` the constants of the loss (`banditlab.regression.losses`):
     :math:`A \mathrel{+}= (\beta/2)\, \mathrm{loss}''\, x x'` and
     :math:`b \mathrel{+}= (\mathrm{loss}' - \beta\, \mathrm{loss}''\, z) x`. For the squared loss the prediction is
     :math:`m/(1 + q)`, that of Vovk, Azoury and Warmuth: :math:`\theta'x` with :math:`\theta` the minimiser of the past

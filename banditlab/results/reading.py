@@ -49,7 +49,7 @@ class Failure:
 
 
 def check_format(folder: Path) -> None:
-    """Raise a UsageError if `spec.toml` has another store format, or if it is damaged and there is no valid plan."""
+    """Raise a UsageError if the store format is not `FORMAT`, or if `spec.toml` and `runs.json` are damaged."""
     files = Files(folder)
     if files.data("spec.toml") is not None:
         read_spec(folder)
@@ -76,12 +76,12 @@ def _whole(folder: Path, name: str) -> bytes:
 
 
 def read_spec(folder: Path) -> dict[str, Any]:
-    """Return the text of `spec.toml`.
+    """Return the content of `spec.toml` as a dictionary.
 
     Raises
     ------
     UsageError
-        `folder` is not a results folder, has another store format, or the file is damaged.
+        `folder` is not a results folder, its store format is not `FORMAT`, or the file is damaged.
     """
     data = _whole(folder, "spec.toml")
     try:

@@ -36,9 +36,10 @@ lies below all curves; FOLKLORE and GAF are nearest, then AIOLI; OGD rises faste
 """
 DATA = r"""There are two classes. The contexts are the d unit vectors in turn. Labels are drawn from the normalised
 maximum likelihood distribution over sequences of T labels. For such labels every forecaster's mean regret is at least the
-lower bound, `minimax_regret_on_ball`. Regret is in nats, against the best model whose log-odds are at most 6 at
-each context. These models form the box $|W_{kj}| \le B/\sqrt{d}$, which lies in the ball of rows of norm
-B. GAF has $\lambda = 2/B$ and cubature nodes. The other forecasters have the settings of their theorems.
+lower bound, `minimax_regret_on_ball`. Regret is in nats, against the best model in the box $|W_{kj}| \le B/\sqrt{d}$,
+in which each row of W has norm at most B. The log-odds of these models are at most $2 B/\sqrt{d}$ = 6 in absolute value
+at each context. GAF runs with $\lambda = 2/B$ and cubature nodes. The other forecasters run with the settings of their
+theorems.
 """
 SEARCH = r"""## Worst labels searched
 

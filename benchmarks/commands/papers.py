@@ -213,10 +213,10 @@ The comparator is a model in the ball, so the regret is never too large. `at` de
 regret / bound.
 
 For two forecasters regret / bound stays below one half. The bound of `ogd` assumes that in every round the
-comparator is a full diameter of the ball away and the gradient has the largest norm. The bound of `folklore-direct` at
-`accuracy = 0.01` allows an error of 0.1 in the logits of every round. After the number of gradient steps that
-guarantees this, the actual errors are smaller. For agents see [theory.md](theory.md), for boosters
-[boosting-edges.md](boosting-edges.md).
+comparator is a full diameter of the ball away from the weights and the gradient has the largest norm. The bound of
+`folklore-direct` at `accuracy = 0.01` allows an error of 0.1 in the logits of every round. The number of gradient steps
+is chosen so that this error is guaranteed, and the actual errors are smaller. For agents see [theory.md](theory.md),
+for boosters [boosting-edges.md](boosting-edges.md).
 """
 INEXACT = """## How inexact may a root be (000, Remark 5)
 FOLKLORE runs for 300 rounds of a logistic model (K = 3, d = 4, B = 3, R = 1). In each round its root is moved by

@@ -13,9 +13,11 @@ from banditlab.numerics.jit import njit
 
 @njit
 def inverse_gap(z, g, p):
-    r"""Write :math:`1 / (K + g (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k)))` into p (K,).
+    r"""Write the distribution of inverse-gap weighting for the logits z (K,) into p (K,).
 
-    The best class gets the remaining probability.
+    A class k other than the best gets
+    :math:`p_k = 1 / (K + g (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k)))`. The best class gets the
+    remaining probability.
     """
     K = p.shape[0]
     best = argmax(z, K)
@@ -45,12 +47,12 @@ class SquareCB(InverseGapAgent):
     :math:`t - 1` is the number of updates so far, so no horizon is needed.
 
     Guarantee: assume that :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for all
-    k. Let Reg be the regret of the oracle in squared loss, which is at most its log-loss regret up to a constant. With
-    :math:`g \sim \sqrt{K T / \mathrm{Reg}}` the agent makes :math:`O(\sqrt{K T\, \mathrm{Reg}})` mistakes more than the
-    expected number of the best class. Exactly one class is correct, so the assumption needs
-    :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot contexts; elsewhere
-    the models are misspecified and nothing is guaranteed. No theorem covers adversarial labels or this anytime
-    :math:`g_t`, whose scale was chosen by measurement. `bound` returns None.
+    k. Let Reg be the regret of the oracle in squared loss, which is at most its log-loss regret up to a constant
+    factor. With :math:`g \sim \sqrt{K T / \mathrm{Reg}}` the expected number of mistakes exceeds that of always
+    choosing the most probable class by :math:`O(\sqrt{K T\, \mathrm{Reg}})`. Exactly one class is correct, so the
+    assumption needs :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot
+    contexts. In other cases the models are misspecified and nothing is guaranteed. No theorem covers adversarial labels
+    or this anytime :math:`g_t`, whose scale was chosen by measurement. `bound` returns None.
     """
 
     id = "squarecb"

@@ -26,12 +26,12 @@ class RiverLinUCB(PeerAgent):
 
     Update rule: river's own. The bound of class k is :math:`\mu_k + \sigma_k`, the mean plus the standard deviation of
     the predictive normal distribution. Here :math:`\sigma_k^2 = 1/\beta + x'S_k x` with
-    :math:`S_k = (I/\alpha + \beta \sum x x')^{-1}` over the rounds in which k was played. river's generator, which is
+    :math:`S_k = (\alpha I + \beta \sum x x')^{-1}` over the rounds in which k was played. river's generator, which is
     seeded from the agent's generator, breaks ties, so probabilities are one-hot given that draw.
 
-    river 0.26.1 begins with :math:`I/\alpha` as both the precision and its inverse. At :math:`\alpha` other than 1 the
-    two disagree. Decisions use the inverse, so :math:`S_k` then has :math:`\alpha I` in place of :math:`I/\alpha`. The
-    adapter does not offer the argument `burn_in`, because river assigns it to another parameter by mistake.
+    river 0.26.1 initialises both the precision matrix and its inverse to :math:`I/\alpha`, which is inconsistent unless
+    :math:`\alpha = 1`. Decisions use the inverse only; :math:`S_k` above is this inverse. The adapter does not offer
+    the argument `burn_in`, because river assigns it to another parameter by mistake.
 
     Guarantee: none; `bound` returns None.
 

@@ -43,10 +43,10 @@ WHOLE = Form()
 class State(NamedTuple):
     """The state of the three agents, with one type so that numba compiles the shared kernels once.
 
-    `inverses` has :math:`P_k` and :math:`h_k = w_k`, in one of the forms of `model_forms`. `settings` contains the
-    settings of the agent. `tally` (3,) contains the number of updates, the key of the agent's draws, and the number of
-    decisions (counted if the agent draws). Work arrays for the current context: `z` (K,) for :math:`w_k'x`, `q` (K,)
-    for :math:`x'P_k x`, and `noise` (K,).
+    `inverses` holds :math:`P_k`, and :math:`w_k` as :math:`h_k`, in one of the forms of `model_forms`. `settings` holds
+    the settings of the agent. `tally` (3,) holds the number of updates, the key from which the agent's random numbers
+    are computed, and the number of decisions, which only agents that draw random numbers count. Work arrays for the
+    current context: `z` (K,) for :math:`w_k'x`, `q` (K,) for :math:`x'P_k x`, and `noise` (K,).
     """
 
     inverses: Any
@@ -69,7 +69,7 @@ def ridge_state(
     key: int = 0,
     form: Form = WHOLE,
 ) -> State:
-    r"""Return :math:`A_k = \text{regularization}\, I` and :math:`w_k = 0` for every class."""
+    r"""Return the initial state: :math:`A_k = \text{regularization}\, I` and :math:`w_k = 0` for every class."""
     K = problem.n_classes
     return State(
         inverses=form.models(np.full(K, 1.0 / regularization), problem.n_features),

@@ -23,11 +23,11 @@ class Simulated(WeakLearner):
     * "random": a draw from :math:`u_{\gamma}^y`, whatever the costs. It satisfies Definition 1 of the paper for every
       edge below :math:`\gamma`, with the excess loss "simulated_excess" of `banditlab.bounds`.
     * "adversarial": the class with the largest cost, :math:`l = \arg\max_l D(y, l)` (ties are broken at random), where
-      :math:`D(y)` is the vector of the booster's costs minus the cost of y, normalised to sum 1. It predicts this class
-      as long as the balance :math:`S + \sum_t w_t ((1 - \gamma)/k - D_t(y_t, l_t))` stays at least 0 even if the round
-      has the largest weight, 1; otherwise it predicts the label. The balance never becomes negative, so Equation (1)
-      holds with certainty, for every T and every booster whose weights lie in [0, 1]. It stays small, so the learner is
-      hardly better than Equation (1) requires. Without costs every wrong class costs :math:`1/(k-1)`.
+      :math:`D(y)` is the vector of the booster's costs minus the cost of y, normalised to sum 1. If
+      :math:`D(y, l)` is above the balance :math:`S + \sum_t w_t ((1 - \gamma)/k - D_t(y_t, l_t))` of the past rounds,
+      the label is predicted instead. So with weights in [0, 1] the balance never becomes negative, and Equation (1)
+      holds with certainty for every T. The balance stays small, so the learner is hardly better than Equation (1)
+      requires. Without costs every wrong class costs :math:`1/(k-1)`.
 
     It has no updates. A prediction draws one uniform.
 

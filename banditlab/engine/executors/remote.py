@@ -108,7 +108,7 @@ def _play(parcel: Parcel, home: Path, store: Store, worker: Any) -> Played:
 
 
 def _placed(parcel: Parcel, home: Path, store: Store) -> Task:
-    """Return the task with the folders and files of this machine; the runs keep their identities."""
+    """Return the task with paths to the folders and files on this machine; the ids of the runs do not change."""
     runs = []
     for run, places in zip(parcel.task.runs, parcel.places, strict=True):
         here = {setting: str(home / place) for setting, place in places.items()}

@@ -79,7 +79,10 @@ def weight_name(rounds: int, ball: float) -> str:
 
 
 def _stored(store: Store, stream_id: str) -> tuple[Rows, dict[Pair, Floats]]:
-    """Return a stream's stored comparators as rows and weights, both empty if they are inconsistent."""
+    """Return a stream's stored comparators: the columns of their table, and W for each (round, norm bound).
+
+    Both are empty if they do not agree.
+    """
     rows, weights = store.comparators(stream_id)
     pairs = list(zip(rows.get("round", []), rows.get("norm_bound", []), strict=True))
     if not all(weight_name(*pair) in weights for pair in pairs):  # two processes stored at the same time

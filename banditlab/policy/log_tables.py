@@ -25,7 +25,7 @@ BITS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
 
 def read_table(path: str, policy: str, others: Sequence[str] | None, columns: dict[str, str]) -> Source:
     """Return a table's log, or raise a UsageError; `policy` may be "column:NAME" or "probabilities:PREFIX", and
-    `others` are further names of actions.
+    `others` are the names of further actions.
     """
     chunks = _chunks(path, *(columns.get(name, "auto") for name in READING))
     first = next(chunks(), None)

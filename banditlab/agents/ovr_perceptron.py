@@ -21,8 +21,8 @@ from banditlab.validation import one_of
 class State(NamedTuple):
     """The state: W (K, d), and the scores z (K,), a work array.
 
-    `rules` (2,) has two flags: whether the positive class with the largest score is played, and whether a hit corrects
-    every class.
+    `rules` (2,) contains two flags: whether the positive class with the largest score is played, and whether a hit
+    corrects every class.
     """
 
     W: NDArray[np.float64]

@@ -17,9 +17,9 @@ Groups are random or, if rows are in order, intervals of rows.
 
 
 class FirstPass:
-    """Expected mistakes in the first pass over a table: one sum per row, or per `row_groups` group of a large table.
+    """Expected mistakes in the first pass over a table: one sum per row, or per group of rows if the table is large.
 
-    If rows of the table belong together (`row_units`), only the first round of each unit counts. Without a table, all
+    If the rows of the table form units (`row_units`), only the first round of each unit counts. Without a table, all
     rounds count, and there are no sums per row.
 
     Parameters

@@ -64,7 +64,7 @@ UNSWITCHED = {"switches": None, "switching_loss_nats": None, "switching_gap": No
 
 
 def _switching(run: Run, blocks: list[tuple[Any, Any]], n_classes: int, ball: float) -> dict[str, Any]:
-    """Return the columns of `best_with_switches`, with a switch allowed at each round in which labels change."""
+    """Return the columns of `best_with_switches`, with a switch allowed where a change of the labels begins or ends."""
     change = run.environment["change"]
     X = np.concatenate([X.made_dense() if is_sparse(X) else X for X, _ in blocks])
     y = np.concatenate([y for _, y in blocks])

@@ -302,7 +302,9 @@ class Player:
         # The file contains the state that the constructor allocates, so a small file cannot build a large player.
         least = cls.least_bytes(problem, settings)
         if not least <= SLACK + 4 * size:
-            raise ValueError(f"a state for its problem and settings has at least {least:.3g} bytes, the file has {size}")
+            raise ValueError(
+                f"a state for its problem and settings has at least {least:.3g} bytes, the file has {size}"
+            )
         given = decode(head.state, "state", arrays)
         if not isinstance(given, dict) or isinstance(given, Fields) or arrays:
             raise ValueError("the state is not a dict, or the file has arrays that the state does not use")

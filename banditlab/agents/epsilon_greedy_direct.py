@@ -64,7 +64,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class EpsilonGreedyDirect(KernelAgent):
-    r"""Play the class most likely to be right, or sometimes a uniform class; update the chosen class's model.
+    r"""Play the class most likely to be right, or sometimes a class at random; update the chosen class's model.
 
     Problem: bandit multiclass. The model of class k predicts that k is right with probability
     :math:`\mathrm{sigmoid}(w_k'x)`.

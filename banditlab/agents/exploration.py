@@ -69,8 +69,8 @@ def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, 
     """Run one block of rounds, with forecasts computed in batches between two updates.
 
     Coin flips, exploration rates (which do not increase) and uniform actions do not depend on the state. This loop also
-    has the labels or bits, so it can determine the next round that is explored and correct. Only such rounds change the
-    state. Returns what `rounds_one_by_one` returns.
+    has the labels or bits, so it can determine the next round in which the agent explores and its action is right. Only
+    such rounds change the state. Returns what `rounds_one_by_one` returns.
     """
     state, X, y, U, Z, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(Z), borrow(z), borrow(p)
     gammas = borrow(gammas)
@@ -296,8 +296,9 @@ class Exploration(AroundForecaster, RoundAgent):
         return exploration(self.acted, self.problem.n_classes, self.gamma, self._per_nat * self._inner.certificate())
 
     def well_specified_bound(self, rounds: int) -> float | None:
-        r"""Return a bound as in `bound`, but for any :math:`\gamma`, if :math:`y \sim \mathrm{softmax}(U x)` for a
-        comparator U.
+        r"""Return a bound on the same difference as `bound`, also for `gamma = "anytime"`.
+
+        It holds if the labels are drawn from a comparator U: :math:`y \sim \mathrm{softmax}(U x)`.
         """
         gammas = self._rates(0, 1.0, rounds)
         if gammas[-1] == 0.0 or self._inner.bound_unit != "nats":

@@ -97,11 +97,12 @@ class Newtron(KernelAgent):
 
     Guarantee: the regret is :math:`\min\{O(e^{4 \alpha R D} \ln T), O(R D T^{2/3})\}`, and :math:`O(R D \sqrt{T})` if
     :math:`\alpha \le (\ln T)/(8 R D)`. The logarithmic bound needs :math:`\gamma = 0`, the second
-    :math:`\gamma \sim T^{-1/3}`, and the last :math:`\gamma \sim T^{-1/2}`. `gamma = "theory"` has the last form; at
+    :math:`\gamma \sim T^{-1/3}`, and the last :math:`\gamma \sim T^{-1/2}`. `gamma = "theory"` is of the last form; at
     the default :math:`\alpha = 1` the theorem covers it only for :math:`T \ge e^{8 R D}`, which few runs reach. The
-    constants are not published, so `bound` returns None. The theorem covers `ball=True` only. The :math:`\beta` of
-    "theory" is not from the paper. It makes :math:`f_t` a lower bound on :math:`l_t` in conditional expectation on the
-    Frobenius ball (for :math:`\gamma = 0` and small steps; supported by a numerical search, not proved).
+    constants are not published, so `bound` returns None. The theorem covers `ball=True` only. The value
+    `beta = "theory"` is not from the paper. It makes :math:`f_t` a lower bound on :math:`l_t` in conditional
+    expectation on the Frobenius ball (for :math:`\gamma = 0` and small steps; supported by a numerical search, not
+    proved).
 
     Cost: :math:`O(K d^2)` per round, a few passes over K :math:`d \times d` matrices if the ball constraint is active.
     Memory: :math:`K d^2` numbers. If the matrices take 1.5 MiB or more, round t costs :math:`O(t d)` until the
@@ -185,8 +186,8 @@ class Newtron(KernelAgent):
         """Return the solver's counts and the largest drift.
 
         solves: quadratic programmes solved. binding: those with an active ball constraint. applications: products with
-        the operator G of the solver. refactorisations: changes of its reference multiplier. stalled: solves that
-        reached the largest number of such changes.
+        the solver's operator G. refactorisations: changes of the solver's reference multiplier. stalled: solves that
+        ended at the limit on the number of these changes.
         """
         programme = self.state.programme
         solves, binding, applied, refactored, stalled, _ = (int(n) for n in programme.tally)

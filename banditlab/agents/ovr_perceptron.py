@@ -21,8 +21,8 @@ from banditlab.validation import one_of
 class State(NamedTuple):
     """The state: W (K, d), and the scores z (K,), a work array.
 
-    `rules` (2,) has two flags: whether the positive class with the largest score is played, and whether a hit corrects
-    every class.
+    `rules` (2,) contains two flags: whether the positive class with the largest score is played, and whether a hit
+    corrects every class.
     """
 
     W: NDArray[np.float64]
@@ -78,8 +78,8 @@ class OvRPerceptron(LinearScores, KernelAgent):
     every other class, :math:`\sum_k \|U_k\|^2 \le 1`.
 
     Update rule (:math:`w_k = 0` at first): let :math:`S_t = \{k : \langle w_k, x_t \rangle \ge 0\}`. If :math:`S_t` is
-    empty, play a uniform class, and if it was right :math:`w_y \mathrel{+}= x_t`. Otherwise play a class of :math:`S_t`
-    (the paper does not specify which), and if it was wrong :math:`w_k \mathrel{-}= x_t`.
+    empty, play a uniform class, and if it was right :math:`w_y \mathrel{+}= x_t`. Otherwise play a class k of
+    :math:`S_t` (the paper does not specify which), and if it was wrong :math:`w_k \mathrel{-}= x_t`.
 
     Guarantee: :math:`\mathbb{E}[M] \le (K-1)\, \mathrm{floor}(4 R^2 / \gamma^2)`, :math:`O(K / \gamma^2)`. The bound
     does not depend on T, and the agent does not explore on purpose. For any U of Frobenius norm F and one-vs-rest hinge
@@ -98,7 +98,7 @@ class OvRPerceptron(LinearScores, KernelAgent):
         authors' code.
     corrects
         Which perceptrons are updated: "played", as in the paper, or "all", as in the authors' code. With "all" a hit,
-        which reveals the label, also corrects every perceptron that accepted another class.
+        which reveals the label, also corrects the perceptrons of the other classes in :math:`S_t`.
 
     Raises
     ------

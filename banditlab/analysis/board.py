@@ -1,8 +1,8 @@
 """A self-contained page for many sweeps, with filters by sweep, environment, player, setting and date.
 
-Runs are aggregated before they are embedded. A row of the board is a player's setting in an environment of a sweep,
-with its mean over repetitions and interval. Curves are embedded for each player's best setting, and for others up to a
-size limit (`MOST_NUMBERS`). The page for 100,000 runs takes a few megabytes.
+Runs are aggregated before they are embedded. A row of the board is one setting of a player in one environment of a
+sweep, with the mean mistake rate over repetitions and its confidence interval. Curves are embedded for each player's
+best setting, and for others up to a size limit (`MOST_NUMBERS`). The page for 100,000 runs takes a few megabytes.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _sweep(sweep: Results, title: str) -> dict[str, Any]:
 
 
 def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[float]]]:
-    """Return a row for each setting of a sweep, with its curve as fractions of the rounds."""
+    """Return, for each setting of a sweep, its row and its curve: checkpoints, and the mistake rates up to them."""
     runs, final = sweep.runs, sweep.final
     found = final.groupby(KEYS, sort=False)["ranked"].agg(["mean", "std", "count"])
     per_round = final["seconds"] / final["round"]

@@ -56,7 +56,9 @@ def _flat(row: Standing) -> dict[str, Any]:
 
 
 def best_settings(arena: Arena) -> pd.DataFrame:
-    """Return the reported settings of each player and repetition, and those chosen on all repetitions."""
+    """Return the settings at which each player's repetitions are reported, and those chosen on all repetitions (see
+    `Pick`).
+    """
     return pd.DataFrame(
         [
             {"label": label, "settings": pick.settings, "among": pick.among, "held_out": pick.held_out}

@@ -101,9 +101,9 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], align: 
 
 
 def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
-    """Return a string such as "14.1 ± 3.2", with thousands separators and two significant digits of the error.
+    """Return a string such as "14.1 ± 3.2", with thousands separators and `digits` significant digits of the error.
 
-    If the error is 0 or NaN (one value only), it is omitted and the value has three significant digits.
+    If the error is 0 or NaN (NaN: there is only one value), it is omitted and the value has three significant digits.
 
     Raises
     ------

@@ -117,7 +117,8 @@ def costs_with_odds(scratch, i, C):
 def step_with_odds(alpha, scratch, i, l, S):
     r"""Update odds and pairs from :math:`s^i` to :math:`s^i + \alpha e_l` (line 7).
 
-    Because :math:`C(r, l) = e^{s_l} / (e^{s_r} + e^{s_l})`, the odds of l and the reciprocals of its pairs change.
+    Only the odds :math:`e^{s_l}` and the pairs :math:`1 / (e^{s_r} + e^{s_l})` that contain l change. The cost
+    :math:`C(r, l)` is their product.
     """
     votes, e, pairs, mass = scratch.own.votes, scratch.own.odds, scratch.own.pairs, scratch.mass[i + 1]
     K, old = e.shape[0], e[l]
@@ -229,7 +230,7 @@ class AdaBoostOLM(ExpertBooster):
     Problem: online multiclass classification with weak learners, adversarial stream; the label is revealed.
 
     Update rule (Algorithm 2): learner i receives the costs :math:`C^i` and predicts l. Row r of :math:`C^i` is the
-    gradient of a surrogate :math:`L^r` at the votes :math:`s^{i-1}` of the learners before it (9). Then
+    gradient of the surrogate loss :math:`L^r` for label r at the votes :math:`s^{i-1}` of learners 1 to i - 1 (9). Then
     :math:`s^i = s^{i-1} + \alpha^i e_l`, and expert i predicts :math:`\arg\max s^i`. Expert i is followed with
     probability proportional to :math:`\exp(-M_i)`, where :math:`M_i` is its number of mistakes. Then :math:`\alpha^i`
     takes a projected gradient step on :math:`L^y(s^{i-1} + \alpha e_l)` of (10), and learner i is updated with
@@ -241,8 +242,8 @@ class AdaBoostOLM(ExpertBooster):
     a gradient step. Appendix D.2 bounds :math:`|f'|` by :math:`(k-1) + c N`, but :math:`|f'|` can be as large as
     :math:`(k-1)(1 + c N)`. The step is chosen for the second value (both are equal at :math:`k = 2`).
 
-    Guarantee (Theorem 5, proof with its constants, logistic loss, exact derivative): with the empirical edges
-    :math:`\gamma_i`,
+    Guarantee (Theorem 5 with the constants of its proof, for the logistic loss and the exact derivative): with the
+    empirical edges :math:`\gamma_i`,
 
     .. math::
 

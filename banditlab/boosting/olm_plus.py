@@ -28,8 +28,8 @@ class AdaBoostOLMPlus(ExpertBooster):
     :math:`M_i` is its number of mistakes. Learner i is updated with :math:`(x, y)` and the weight
     :math:`1 - \mathrm{softmax}(s^{i-1})_y`, the sum of the label's row of costs.
 
-    Guarantee (Proposition 12, (C.5) with its constants): with the empirical edges :math:`\gamma_i` and the regression's
-    regret :math:`R(T)`, :math:`\min_i M_i \le 4 [T \ln K + N R(T)] / \sum_i \gamma_i^2`. By Theorem 13,
+    Guarantee (Proposition 12 with the constants of (C.5)): with the empirical edges :math:`\gamma_i` and the
+    regression's regret :math:`R(T)`, :math:`\min_i M_i \le 4 [T \ln K + N R(T)] / \sum_i \gamma_i^2`. By Theorem 13,
     :math:`R(T) = O(\ln(T)^2)` (`BoostingRegression.bound`). Expected mistakes are at most
     :math:`(e/(e-1)) (\min_i M_i + \ln N)`. In `banditlab.bounds`, "hedge_mistakes_with_confidence" bounds the mistakes
     with probability :math:`1 - \delta`, and "olm_plus_weak_learners" those under the weak learning condition.

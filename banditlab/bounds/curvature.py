@@ -7,8 +7,8 @@ Let z be the forecast logits, :math:`s = \mathrm{softmax}(z)` and :math:`S = \ma
     \mathrm{loss}(z) + \langle s - e_y, \tilde{z} - z \rangle + c (\tilde{z} - z)' S (\tilde{z} - z)
 
 stays below :math:`\mathrm{loss}(\tilde{z})` for every :math:`z \in \mathbb{R}^K` and every :math:`\tilde{z}` with
-:math:`\max_k |\tilde{z}_k| \le B R` exactly when it does so in one dimension, with the margin bound
-:math:`L = 2 B R + \ln(K - 1)`.
+:math:`\max_k |\tilde{z}_k| \le B R` exactly when the same surrogate of the binary logistic loss stays below the loss at
+every margin in :math:`[-L, L]`, where :math:`L = 2 B R + \ln(K - 1)`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def is_admissible(curvature: float, margin: float) -> bool:
 @within()
 @functools.lru_cache(maxsize=256)
 def tight_curvature(margin: float) -> float:
-    r"""Return :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = L`, which is admissible and has a closed form.
+    r"""Return the admissible constant :math:`1 / (1 + \cosh b)`, where b is the root of :math:`b + \sinh b = L`.
 
     It is within 4 % of the largest admissible constant: 3.9 % below it at :math:`L = 5.3` (for instance
     :math:`K = 5, B R = 2`), and less at other L. Newton's method for this convex function starts above the root and is

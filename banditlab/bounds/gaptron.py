@@ -58,7 +58,7 @@ def gaptron_gamma(
 def gaptron_step(n_classes: int, radius: float, gamma: float, loss: str = "logistic", wide: bool = False) -> float:
     r"""Return the theorem's step :math:`c \gamma / (K^2 R^2)`, or the wide step.
 
-    The wide step is the largest for which the gap inequality is proved here.
+    The gap inequality for the wide step is proved in docs/gaptron-wide-step.md.
     """
     if wide:
         return _WIDER[loss] * gamma * _CONSTANTS[loss] / (n_classes * radius**2)
@@ -123,8 +123,8 @@ def gaptron_wide_smooth_hinge(n_classes: int, radius: float, frobenius_bound: fl
     "wide steps",
 )
 def gaptron_fixed(n_classes: int, frobenius_bound: float, step: float, gamma: float, rounds: int) -> float:
-    r"""Return :math:`D^2 / (2\,\text{step}) + \gamma ((K-1)/K) T`, for any fixed :math:`\gamma` and any step up to that
-    of the theorem.
+    r"""Return :math:`D^2 / (2\,\text{step}) + \gamma ((K-1)/K) T`, for any fixed :math:`\gamma` and any step up to the
+    wide step.
 
     The bound follows from
 
@@ -134,7 +134,7 @@ def gaptron_fixed(n_classes: int, frobenius_bound: float, step: float, gamma: fl
         + \sum \{P(\text{mistake}) + (\text{step}/2) \mathbb{E}\|g_t\|^2 - l_t(W_t)\},
 
     where each term in braces is at most :math:`\gamma (K-1)/K`. At the theorem's :math:`\gamma` and step the result is
-    at most `gaptron_bandit`. It holds after any number of rounds.
+    at most `gaptron_bandit`. The bound holds for every number of rounds T.
     """
     return frobenius_bound**2 / (2.0 * step) + gamma * (n_classes - 1) / n_classes * rounds
 

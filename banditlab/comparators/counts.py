@@ -34,8 +34,9 @@ def _slot(bits, mask):
 
 @njit
 def _count_rows(bits, labels, rows, counts, size, table):
-    """Add each row's label to its count; `bits` is (n, d) uint64, and `table` an open-addressing hash table of indices
-    into `rows`.
+    """Add 1 to `counts[i, label]` for each row of `bits` (n, d) uint64, where i is the index of an equal row in `rows`.
+
+    A row that is not yet in `rows` is appended. `table` is an open-addressing hash table of the indices.
     """
     n, d = bits.shape
     last = table.shape[0] - 1

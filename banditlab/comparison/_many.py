@@ -148,9 +148,10 @@ def prepared_many(
     exceptions: str | Path | None = None,
     **table: Any,
 ) -> Comparisons:
-    """Return the spec of a comparison over many tables, and lines about them.
+    """Return the spec of a comparison over many tables, with messages about tables and agents.
 
-    An agent is included if it would be included in a comparison on each table alone. There are no comparators. A run
+    An agent is included if separate comparisons on each of the tables would all include it. (An agent for two classes
+    only is included if there is a table with two classes.) There are no comparators. A run
     has `passes` passes over the rows, but at most `rounds` rounds.
 
     Parameters
@@ -161,7 +162,7 @@ def prepared_many(
         A TOML file. `[table."NAME"]` sets options for the tables whose file name matches NAME (`skip = true` leaves
         them out). `[families]` lists tables that together count as one in means. Names may be patterns.
     table
-        Settings of all tables, and `feedback` and `change`; see `comparison`.
+        Settings that apply to all tables, and the options `feedback` and `change`; see `comparison`.
 
     Raises
     ------
@@ -246,7 +247,10 @@ def _refuse_known(environment: dict[str, Any], source: str, seen: dict[str, str]
 
 
 def _common(found: list[_Prepared]) -> tuple[list[Block], list[str]]:
-    """Return the agents of all tables, and those left out; the plan skips agents on tables they cannot play."""
+    """Return the agents that all tables have in common, and messages about agents that are left out.
+
+    The agent for two classes only is kept; the plan of the sweep skips it on the other tables.
+    """
     every = [block for each in found for block in each.agents]
     first = [block for i, block in enumerate(every) if block not in every[:i]]
     two_classes = Block(**block_of(NON_LINEAR))

@@ -64,7 +64,7 @@ UNSWITCHED = {"switches": None, "switching_loss_nats": None, "switching_gap": No
 
 
 def _switching(run: Run, blocks: list[tuple[Any, Any]], n_classes: int, ball: float) -> dict[str, Any]:
-    """Return the columns of `best_with_switches`, with a switch allowed at each round in which labels change."""
+    """Return the columns of `best_with_switches`, with a switch allowed where a change of the labels begins or ends."""
     change = run.environment["change"]
     X = np.concatenate([X.made_dense() if is_sparse(X) else X for X, _ in blocks])
     y = np.concatenate([y for _, y in blocks])
@@ -79,7 +79,10 @@ def weight_name(rounds: int, ball: float) -> str:
 
 
 def _stored(store: Store, stream_id: str) -> tuple[Rows, dict[Pair, Floats]]:
-    """Return a stream's stored comparators as rows and weights, both empty if they are inconsistent."""
+    """Return a stream's stored comparators: the columns of their table, and W for each (round, norm bound).
+
+    Both are empty if they do not agree.
+    """
     rows, weights = store.comparators(stream_id)
     pairs = list(zip(rows.get("round", []), rows.get("norm_bound", []), strict=True))
     if not all(weight_name(*pair) in weights for pair in pairs):  # two processes stored at the same time

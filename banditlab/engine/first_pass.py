@@ -17,9 +17,9 @@ Groups are random or, if rows are in order, intervals of rows.
 
 
 class FirstPass:
-    """Expected mistakes in the first pass over a table: one sum per row, or per `row_groups` group of a large table.
+    """Expected mistakes in the first pass over a table: one sum per row, or per group of rows if the table is large.
 
-    If rows of the table belong together (`row_units`), only the first round of each unit counts. Without a table, all
+    If the rows of the table form units (`row_units`), only the first round of each unit counts. Without a table, all
     rounds count, and there are no sums per row.
 
     Parameters
@@ -48,14 +48,17 @@ class FirstPass:
             self.sums, self.counts = np.zeros(of_unit.max() + 1), np.zeros(of_unit.max() + 1)
 
     def among(self, done: int, n: int) -> NDArray[np.bool_]:
-        """Return which of the n rounds after the first `done` count, (n,): those with the first row of a unit."""
+        """Return, as booleans (n,), which of the n rounds after the first `done` count.
+
+        These are the first round of each unit in the pass.
+        """
         if self.groups is None:
             return np.ones(n, dtype=bool)
         here = self.first[done : done + n]
         return here if len(here) == n else np.concatenate([here, np.zeros(n - len(here), dtype=bool)])
 
     def add(self, done: int, wrong: Floats, actions: NDArray[np.int64], new: NDArray[np.bool_]) -> None:
-        """Add the expected mistakes and costs of those rounds after the first `done` that count (`new`)."""
+        """Add the expected mistakes and costs of rounds after the first `done`; `new` marks those that count."""
         if self.groups is not None and new.any():
             at = done + np.flatnonzero(new)
             here = self.groups[at]

@@ -138,7 +138,7 @@ interrupts: list[int] = []
 
 
 def _begin(path: list[str], parent: int) -> None:
-    """Set up a new process in which a plug-in's output goes to stderr and its input is empty."""
+    """Set up a new process: what plug-ins print goes to stderr, and standard input is empty."""
     begin(path, parent)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -148,7 +148,7 @@ def _begin(path: list[str], parent: int) -> None:
 
 
 def _ready(labs: tuple[str, ...]) -> None:
-    """Import the modules of the tasks, and open lab folders, before the time of a run begins."""
+    """Import the modules of the tasks, and open lab folders, so a run's time does not include this."""
     from banditlab.engine.work import open_labs
 
     open_labs(labs)

@@ -119,7 +119,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
 
     @abstractmethod
     def _next(self) -> tuple[Floats, Any]:
-        """Return the next round's context (d,), an array that is not modified later, and its label or bits."""
+        """Return the next round's context (d,), an array that is not modified later, and the round's label or bits."""
 
     def _played(self, context: Floats, action: int, label: int) -> None:
         """Record a finished round (adaptive environments)."""

@@ -72,6 +72,6 @@ def refuse_odd_lines(path: str, data: bytes, separator: str) -> None:
     first = next(iter(widths), 0)
     if longest[0] > first:
         raise UsageError(
-            f"{path}: line {-longest[1]} has {longest[0]} fields, the first {first}: the first line must name each column, and "
-            f"texts that contain {separator!r} must be in quotes"
+            f"{path}: line {-longest[1]} has {longest[0]} fields, but the first line has {first}: it must name "
+            f"each column, and texts that contain {separator!r} must be in quotes"
         )

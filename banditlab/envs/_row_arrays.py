@@ -78,7 +78,10 @@ class RowArrays:
         self._fill: Any = None
 
     def scaled(self, numbers: Floats) -> Floats:
-        """Return the features (p,) of numeric columns, or (n, p) for n rows; the caller ignores overflow."""
+        """Return the features (p,) of numeric columns, or (n, p) for n rows.
+
+        The caller must suppress overflow warnings.
+        """
         if self.as_given:
             return numbers
         if self.asinh:

@@ -94,8 +94,8 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
 def with_texts(rows: Rows, frame: pd.DataFrame, names: list[str], written: str, source: str) -> Rows:
     r"""Return rows with the features of text columns appended, :math:`(x, t_1, \dots, t_m) / \sqrt{1 + m}`.
 
-    The frame has the text columns with these names. If rows are in order, the vocabulary is that of the first eighth of
-    the rows, whose own text features are 0.
+    The frame contains the text columns with these names. If the scaling is "running" (rows in a given order), the text
+    features are fitted on the first eighth of the rows, and are 0 in these rows.
     """
     from scipy.sparse import csr_array, hstack
 

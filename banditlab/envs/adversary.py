@@ -24,7 +24,7 @@ class Adversary(AdaptiveEnv):
     depends on earlier actions only.
 
     An agent that always chooses the same class in a cell makes a mistake in every interrupted round of this cell,
-    except possibly its first round there. An agent that chooses uniformly at random is right with probability
+    except possibly in the cell's first round. An agent that chooses uniformly at random is right with probability
     :math:`1/K` in these rounds.
 
     The comparator is the best model in hindsight for the labels of the run. The bounds of forecasters, and of agents

@@ -134,7 +134,7 @@ def _fetch(data_id: int, home: str, label: str, source: str) -> tuple[pd.DataFra
         reason = getattr(error, "reason", error)
         raise UsageError(
             f"{source} is not cached in {home} and openml.org cannot be reached ({reason}); download it once with a network "
-            f"connection, or set data_home or {DATA_HOME_VARIABLE} to a folder that has it"
+            f"connection, or set data_home or {DATA_HOME_VARIABLE} to a folder that contains it"
         ) from None
     except (ValueError, KeyError, OSError) as error:
         raise UsageError(f"{source} cannot be used: {' '.join(str(error).split())}") from None

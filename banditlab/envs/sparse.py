@@ -1,4 +1,4 @@
-"""Synthetic sparse documents: power-law words, one topic per class, contexts in CSR form."""
+"""Synthetic sparse documents: word frequencies follow a power law, each class has a topic, contexts are in CSR form."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Sparse(StreamEnv):
     learner has to estimate the weight of each word. `word_classes()` returns the class of every column. A stream
     similar to Reuters4 has `n_features=347_000`, `n_classes=4`, `nonzeros=80`.
 
-    `step` returns dense vectors, which at that size takes longer than an update.
+    `step` returns dense vectors. With as many features as in Reuters4, this takes longer than an update.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Sparse(StreamEnv):
         return n * ((1.0 + share * ((ranks / n + 1.0) ** (1.0 - s) - 1.0)) ** (1.0 / (1.0 - s)) - 1.0)
 
     def _kinds(self) -> NDArray[np.int32]:
-        """Return the class of a word for each label and each value of 16 uniform bits, :math:`(K, 2^{16})`.
+        """Return the class of a word for each label and each value of 16 random bits, as an array :math:`(K, 2^{16})`.
 
         A fraction `topical` of the entries is the label's class.
         """

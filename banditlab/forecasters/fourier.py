@@ -106,7 +106,10 @@ class FourierForecaster(KernelForecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the size of the state in bytes, the larger of the inner forecaster's and the frequencies'."""
+        """Return a lower bound on the size of the state in bytes.
+
+        It is the bound for the inner forecaster or that for the frequencies, whichever is larger.
+        """
         D = settings.get("features", cls.own_settings()["features"].default)
         inner = cls.forecaster.least_bytes(Problem(D, problem.n_classes, 1.0), {"form": "primal"})
         return max(inner, 4.0 * D * problem.n_features)
@@ -138,8 +141,8 @@ class FourierAIOLI(FourierForecaster):
 
     Guarantee: AIOLI's Theorem 1 in D dimensions with :math:`R = 1`, against the functions :math:`\theta'\phi(x)` with
     :math:`\|\theta\| \le 2 B`. Linear functions are not among them, so `bound` is None and `certificate` NaN.
-    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. How well this ball
-    approximates a ball in the kernel's Hilbert space is not bounded here.
+    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem's bound. How well this
+    ball approximates a ball in the kernel's Hilbert space is not bounded here.
 
     Cost: :math:`O(D d + D^2)` per round. Memory: :math:`D^2 + D d / 2` numbers.
 
@@ -208,8 +211,8 @@ class FourierFOLKLORE(FourierForecaster):
 
     Guarantee: FOLKLORE's Theorem 3 in D dimensions with :math:`R = 1`, against :math:`W \phi(x)` with
     :math:`\|W_k\| \le B`. Linear functions are not among them, so `bound` is None and `certificate` NaN.
-    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. How well this ball
-    approximates a ball in the kernel's Hilbert space is not bounded here.
+    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem's bound. How well this
+    ball approximates a ball in the kernel's Hilbert space is not bounded here.
 
     Cost: :math:`D d` for the features, and FOLKLORE's round in D dimensions.
 

@@ -56,7 +56,7 @@ def note_doubt(state, x, shrink):
     r"""Add a bound on the error of the certificate due to a round's rounding and its projection's tolerance.
 
     g sums to 0 over the classes, and so does :math:`v = A^{-1} g` up to rounding. The error of v is estimated as
-    `ERROR_FACTOR` times the remaining sum. An error e of W changes the proof's :math:`(\beta/2) \|W - W^*\|_A^2` by
+    `ERROR_FACTOR` times the norm of this sum. An error e of W changes the proof's :math:`(\beta/2) \|W - W^*\|_A^2` by
     :math:`\beta \|e\|_A \|W - W^*\|_A`. Here :math:`\|\cdot\|_A^2` is at most `doubt[METRIC]` times
     :math:`\|\cdot\|^2`, and :math:`\|W - W^*\|` is at most :math:`2 \sqrt{K} B`.
     """
@@ -116,9 +116,9 @@ class ONS(KernelForecaster):
     :math:`\{W : \|W_k\| \le B\}` in the norm of :math:`A_t`. :math:`A_t^{-1}` changes by rank one (Sherman and
     Morrison). The projection's K Lagrange multipliers are computed to a tolerance of 1e-12.
 
-    Guarantee (Theorem 2 of 2007 with its constants): the loss is :math:`\alpha`-exp-concave on the ball if and only if
-    :math:`\alpha \le e^{-2 B R}/(K - 1)`. With :math:`\beta \le \alpha/2` the regret over :math:`\{W : \|W_k\| \le B\}`
-    is at most
+    Guarantee (Theorem 2 of the paper with the constants of its proof): the loss is :math:`\alpha`-exp-concave on the
+    ball if and only if :math:`\alpha \le e^{-2 B R}/(K - 1)`. With :math:`\beta \le \alpha/2` the regret over
+    :math:`\{W : \|W_k\| \le B\}` is at most
 
     .. math::
 

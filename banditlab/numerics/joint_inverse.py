@@ -8,7 +8,7 @@ by row. The blocks off the diagonal are not symmetric themselves.
 
 A Woodbury step subtracts a sum of outer products :math:`f f'` from :math:`A^{-1}`. Its rows f are stored beside the
 blocks, :math:`A^{-1} = M - F'F`, until their arrays are full. They are then subtracted in one set of matrix products.
-This needs as much arithmetic as subtracting them at once, but memory bandwidth does not limit its speed.
+This needs as much arithmetic as subtracting each row immediately, but memory bandwidth does not limit its speed.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Blocks(NamedTuple):
         return wide
 
     def rotated(self, Q: NDArray[np.float64], regularization: float) -> Blocks:
-        """Return :math:`A^{-1}` in the space whose first r coordinates are the rows of Q (r, d), orthonormal."""
+        """Return :math:`A^{-1}` in the space whose first r coordinates are along the orthonormal rows of Q (r, d)."""
         flush(self)
         K, (r, d) = self.F.shape[0], Q.shape
         whole = Blocks.initial(K, d, regularization)
@@ -263,7 +263,7 @@ def form_of(blocks, t):
 
 @njit(arrays="new")
 def add_hessian(blocks, c, root):
-    r"""Add c H to A, for the context of At and V and the softmax in `root`; leave the factor L below in `root.L`.
+    r"""Add c H to A, for the context of At and V and the softmax in `root`; write the factor L into `root.L`.
 
     The Woodbury formula is :math:`A^{-1} \mathrel{-}= V Q_c V'` with :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`.
     The subtracted matrix is the sum of :math:`f f'` over the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with
@@ -282,13 +282,14 @@ def add_hessian(blocks, c, root):
 
 @njit
 def rounding_doubt(At, x, lam, centre, u, residual, terms):
-    r"""Return a bound on the rounding error of a round's term T of a certificate, as in `soft_labels.surrogate_term`.
+    r"""Return a bound on the rounding error of a round's term T of a certificate (see `soft_labels.surrogate_term`).
 
-    In the direction common to all classes A is :math:`\lambda I`, so
-    :math:`\tilde{A} \mathbf{1} = (\|x\|^2 / (2 \lambda)) \mathbf{1}`. The distance of :math:`\tilde{A}` from this
-    identity measures the rounding error of :math:`A^{-1}` at x. The other entries are assumed to have an error
-    `ERROR_FACTOR` times as large. Errors :math:`\delta \tilde{A}` and :math:`\delta\, \text{mean}` change T by
-    :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`. Here u (K,) has the coefficients of the
+    Let :math:`h = A^{-1} G` be the state of the forecaster; the logits :math:`\text{mean}_k = -h_k'x/2` minimise the
+    sum of the earlier surrogates. In the direction common to all classes A is :math:`\lambda I`, so
+    :math:`\tilde{A} \mathbf{1} = (\|x\|^2 / (2 \lambda)) \mathbf{1}`. The deviation from this identity measures the
+    rounding error of :math:`A^{-1}` at x. The true error is assumed to be at most `ERROR_FACTOR` times as large. Errors
+    :math:`\delta \tilde{A}` and :math:`\delta\, \text{mean}` change T by
+    :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`. Here u (K,) contains the coefficients of the
     change of h in the round, and r (K,) is the residual of the equation that the round solves.
 
     Parameters

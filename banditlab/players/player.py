@@ -152,7 +152,10 @@ class Player:
         return cls.plays_blocks and not cls.sparse
 
     def params(self) -> dict[str, Any]:
-        """Return the resolved settings and those of a wrapped player; its NAME is `forecaster.NAME` if both have it."""
+        """Return the resolved settings and those of a wrapped player.
+
+        If both have a setting NAME, that of a wrapped forecaster is called `forecaster.NAME`, for example.
+        """
         own = {name: getattr(self, name) for name in self.own_settings()}
         if self.wraps is None:
             return own
@@ -165,14 +168,14 @@ class Player:
         raise AttributeError(f"{type(self).__name__} wraps no player")
 
     def bound(self, rounds: int) -> float | None:
-        """Return what the proved bound adds to the comparator's loss after `rounds` rounds, or None.
+        """Return the proved bound after `rounds` rounds minus the comparator's loss, or None.
 
-        Its unit is `bound_unit`, that of the comparator's loss. It is None if no theorem covers the settings.
+        The unit is `bound_unit`, that of the comparator's loss. The result is None if no theorem covers the settings.
         """
         return None
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far against all comparators in the ball, NaN if none."""
+        """Return the data-dependent bound on the regret so far against all comparators in the ball, or NaN."""
         return math.nan
 
     def diagnostics(self) -> dict[str, Any]:
@@ -299,7 +302,9 @@ class Player:
         # The file contains the state that the constructor allocates, so a small file cannot build a large player.
         least = cls.least_bytes(problem, settings)
         if not least <= SLACK + 4 * size:
-            raise ValueError(f"its problem and settings need at least {least:.3g} bytes, the file has {size}")
+            raise ValueError(
+                f"a state for its problem and settings has at least {least:.3g} bytes, the file has {size}"
+            )
         given = decode(head.state, "state", arrays)
         if not isinstance(given, dict) or isinstance(given, Fields) or arrays:
             raise ValueError("the state is not a dict, or the file has arrays that the state does not use")

@@ -45,7 +45,7 @@ class Direct:
         self._learn = entry(learn, self.state, x, 0, p, payload, True)
 
     def decide(self, agent: Any, x: NDArray[np.float64]) -> tuple[int, NDArray[np.float64], bool | None, Any]:
-        """Return action, distribution (K,), whether it explored, and payload at a valid context x (d,)."""
+        """Return action, distribution (K,), whether the agent explored, and payload at a valid context x (d,)."""
         p, payload = np.zeros(self._sizes[0]), np.zeros(self._sizes[1])  # kernels may not write every entry
         answer = self._act(self.state, x, agent.rng.random(2), p, payload)
         if type(answer) is tuple:
@@ -53,6 +53,6 @@ class Direct:
         return answer, p, False if self._explores else None, payload
 
     def learn(self, record: Record, correct: bool) -> None:
-        """Update with feedback on a recorded decision, of which the kernel gets copies of distribution and payload."""
+        """Update with feedback on a recorded decision; the kernel receives copies of its distribution and payload."""
         payload: Any = record.payload
         self._learn(self.state, record.context, record.action, record.probabilities.copy(), payload.copy(), correct)

@@ -25,7 +25,7 @@ BITS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
 
 def read_table(path: str, policy: str, others: Sequence[str] | None, columns: dict[str, str]) -> Source:
     """Return a table's log, or raise a UsageError; `policy` may be "column:NAME" or "probabilities:PREFIX", and
-    `others` are further names of actions.
+    `others` are the names of further actions.
     """
     chunks = _chunks(path, *(columns.get(name, "auto") for name in READING))
     first = next(chunks(), None)
@@ -122,8 +122,9 @@ def _numbers(column: pd.Series) -> Floats:
 
 
 def _contexts(frame: pd.DataFrame) -> Floats:
-    """Return contexts (m, d) with finite numbers unchanged and strings hashed; a missing number becomes 0 plus a hashed
-    word.
+    """Return contexts (m, d), with numbers clipped to the range of ±LARGEST and strings hashed.
+
+    A missing or infinite number becomes 0, and a hashed word marks it.
     """
     X = np.zeros(frame.shape)
     words: list[list[tuple[str, float]]] = [[] for _ in range(len(frame))]

@@ -203,7 +203,7 @@ class Policy:
             the row, "ignore" ignores the key.
         floor
             The least probability of any allowed class from now on, at most 1 / (number of allowed classes). The default
-            is the value in the log or the file. The probabilities in choices and in the log include it.
+            is the value in the log or the file. Choices and the log contain the probabilities with this floor.
         holdback, holdback_policy
             The fraction of decisions that another policy makes from now on, 0 or from 0.001 to 0.999, and that policy.
             It is "uniform", or the file of a policy with the same columns, recipe and classes, which is not updated.
@@ -526,7 +526,10 @@ class Policy:
         )
 
     def _refused_answer(self, id_: str, bit: bool, kind: str) -> UnknownDecisionError:
-        """Return the error for a decision that has feedback or was closed; count feedback on a closed one as late."""
+        """Return the error for feedback on a decision that already has feedback or was closed.
+
+        If it was closed, the feedback is also counted as late.
+        """
         if kind == ANSWERED:
             return UnknownDecisionError(f"decision {short(id_)} already has feedback")
         self.late[str(bit).lower()] += 1

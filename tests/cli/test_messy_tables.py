@@ -78,7 +78,7 @@ CASES = {
         b"##meta\n#" + csv(), ["begins with '##'"], "--comment '##'", read={"b": FRAME["b"]}
     ),
     "title": Case(
-        b"Sales of 2024\n\n" + csv(), ["line 3 has 3 fields, the first 1: the first line must name each column"]
+        b"Sales of 2024\n\n" + csv(), ["line 3 has 3 fields, but the first line has 1: it must name each column"]
     ),
     "title of a spreadsheet": Case(
         b"Sales,,\n" + csv(),
@@ -93,7 +93,9 @@ CASES = {
         "--drop-row 60",
         read={"b": FRAME["b"]},
     ),
-    "ragged": Case(b"".join([*lines()[:5], b"1,2,3,yes\n", *lines()[5:]]), ["line 6 has 4 fields, the first 3"]),
+    "ragged": Case(
+        b"".join([*lines()[:5], b"1,2,3,yes\n", *lines()[5:]]), ["line 6 has 4 fields, but the first line has 3"]
+    ),
     "a short line": Case(
         b"".join([*lines()[:5], b"1\n", *lines()[5:]]),
         ["label column 'y' has 1 missing"],
@@ -103,10 +105,11 @@ CASES = {
     "cut off": Case(csv()[:-4].rpartition(b",")[0], ["label column 'y' has 1 missing"], "--drop-row 59"),
     "row names of R": Case(
         b"a,b,y\n" + b"".join(b"r%d," % i + line for i, line in enumerate(lines()[1:])),
-        ["line 2 has 4 fields, the first 3"],
+        ["line 2 has 4 fields, but the first line has 3"],
     ),
     "a separator at the end": Case(
-        lines()[0] + b"".join(line.rstrip() + b",\n" for line in lines()[1:]), ["line 2 has 4 fields, the first 3"]
+        lines()[0] + b"".join(line.rstrip() + b",\n" for line in lines()[1:]),
+        ["line 2 has 4 fields, but the first line has 3"],
     ),
     "one column twice": Case(csv(FRAME.set_axis(["a", "a", "y"], axis=1)), ["two columns are called 'a'"]),
     "empty column": Case(csv(column([""])), ["'x' has no finite entry"], "--drop-column x"),

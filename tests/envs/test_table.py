@@ -224,7 +224,7 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         ("x,x,c\n1,2,a\n3,4,b\n", {}, "two columns are called 'x'; rename one in the file"),
         (SMALL, {"format": "libsvm"}, r"a LIBSVM file has its own labels; leave out label \(--label\)"),
         ("abc\n1\n2\n", {}, r"none of the separators , ; | and tab fits; set separator \(--separator\)"),
-        ("x,c\n1,a\n1,2,3,b\n", {"separator": ","}, "line 3 has 4 fields, the first 2"),
+        ("x,c\n1,a\n1,2,3,b\n", {"separator": ","}, "line 3 has 4 fields, but the first line has 2"),
         ("x;y;c\n1,5;2;a\n2,5;3;b\n1;1;a\n2;5;b\n", {}, "column 'x' holds numbers with a decimal comma .--decimal ,."),
         (SMALL, {"decimal": "x"}, "decimal must be one of '.', ','"),
         (SMALL, {"separator": "::"}, "separator must be one character"),

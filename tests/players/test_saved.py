@@ -376,7 +376,7 @@ def test_a_small_file_makes_no_player_of_more_than_16_mib_and_four_times_its_siz
         if taken:
             assert OGD.from_bytes(data).state.V.shape
         else:
-            with pytest.raises(UsageError, match=rf"settings need at least 1\.68e\+07 bytes, the file has {len(data)}"):
+            with pytest.raises(UsageError, match=rf"settings has at least 1\.68e\+07 bytes, the file has {len(data)}"):
                 OGD.from_bytes(data)
 
 

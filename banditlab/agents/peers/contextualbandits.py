@@ -99,7 +99,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
         _continue(self._policy.random_state, state["policy_rng"])
 
     def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        """Make the policy create its models by an update with one round, and overwrite the effect of that round."""
+        """Restore the saved models: an update with one round makes the policy create models, which are overwritten."""
         d, first = self.problem.n_features, min(map(int, fitted["models"]))
         if not set(fitted["models"]) <= set(map(str, range(self.problem.n_classes))):
             raise UsageError(f"the keys of state.fitted.models must be classes in 0 ... {self.problem.n_classes - 1}")
@@ -160,8 +160,8 @@ class ContextualBanditsLinUCB(LinearAgent):
     :math:`A_k = \text{regularization}\, I + \sum x x'` and :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the
     rounds in which it was played. The agent plays the class with the highest
     :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first one on ties. Among classes that were never played, whose
-    bound is :math:`\alpha \|x\| / \sqrt{\text{regularization}}`, it chooses at random. Probabilities are one-hot given
-    that draw.
+    bound is :math:`\alpha \|x\| / \sqrt{\text{regularization}}`, it chooses at random. The reported probabilities are
+    one-hot at the chosen class.
 
     Guarantee: none; `bound` returns None.
 
@@ -171,9 +171,9 @@ class ContextualBanditsLinUCB(LinearAgent):
     Parameters
     ----------
     alpha
-        Amount of exploration, above 0 (:math:`\alpha` in the library, its default 1).
+        Amount of exploration, above 0 (the library's :math:`\alpha`, whose default there is 1).
     regularization
-        The ridge, above 0 (`lambda_` in the library, its default 1).
+        The ridge, above 0 (the library's `lambda_`, whose default there is 1).
     batch
         Rounds passed to the library at a time, at least 1; there is no update until a batch is full.
 
@@ -215,9 +215,9 @@ class ContextualBanditsLinTS(LinearAgent):
     intercept is added, matrices are in double precision, and the Sherman-Morrison formula updates inverses. Class k has
     :math:`A_k = \text{regularization}\, I + \sum x x'` and :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the
     rounds in which it was played. The agent plays the class with the highest score; scores are drawn from
-    :math:`N(x'\beta_k, \text{deviation}^2 x'A_k^{-1} x)`. Until a class has been right and wrong more than twice each,
-    its score is a draw from a beta distribution of its counts. (Without a prior the library gives the score 0 to a
-    class that was never played.) Probabilities are one-hot given those draws.
+    :math:`N(x'\beta_k, \text{deviation}^2 x'A_k^{-1} x)`. Until a class has been right at least three times and
+    wrong at least three times, its score is a draw from a beta distribution of its counts. (Without a prior the library
+    gives the score 0 to a class that was never played.) The reported probabilities are one-hot at the chosen class.
 
     The library's default, `sample_from = "coef"`, is not used. In contextualbandits 0.3.30 it draws coefficients with
     the covariance :math:`A_k` itself instead of its inverse, so more updates lead to more exploration. On a synthetic
@@ -231,9 +231,9 @@ class ContextualBanditsLinTS(LinearAgent):
     Parameters
     ----------
     deviation
-        Factor on a score's standard deviation, above 0 (`v_sq` in the library, its default 1).
+        Factor on a score's standard deviation, above 0 (the library's `v_sq`, whose default there is 1).
     regularization
-        The ridge, above 0 (`lambda_` in the library, its default 1).
+        The ridge, above 0 (the library's `lambda_`, whose default there is 1).
     batch
         Rounds passed to the library at a time, at least 1; there is no update until a batch is full.
 
@@ -274,10 +274,10 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
 
     Update rule: contextualbandits' own (`batch_train=True`). The agent plays the class with the highest forecast, or
     with probability :math:`\gamma` a uniform class; :math:`\gamma` is multiplied by `decay` after every decision. Until
-    a class has been right and wrong more than twice each, its forecast is a draw from a beta distribution of its
-    counts. Only the model of the played class is updated, by scikit-learn's stochastic gradient steps on the logistic
-    loss with an intercept, at default step sizes and ridge. The library draws the action itself, so probabilities
-    are one-hot given its draws.
+    a class has been right at least three times and wrong at least three times, its forecast is a draw from a beta
+    distribution of its counts. Only the model of the played class is updated, by scikit-learn's stochastic gradient
+    steps on the logistic loss with an intercept, with the default step sizes and ridge penalty. The library draws the
+    action itself, so the reported probabilities are one-hot at the chosen class.
 
     Guarantee: none; `bound` returns None.
 
@@ -287,7 +287,8 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
     Parameters
     ----------
     gamma
-        Exploration rate at the start, strictly between 0 and 1 (`explore_prob` in the library, its default 0.2).
+        Exploration rate at the start, strictly between 0 and 1 (the library's `explore_prob`, whose default there
+        is 0.2).
     decay
         Factor on the exploration rate after every decision, above 0 and at most 1 (the library's default 0.9999).
     batch

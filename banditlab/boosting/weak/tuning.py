@@ -65,8 +65,8 @@ class Tuning:
         """Return the factor (N,) of each learner's weights: one number for all, or "random", as in the paper's
         experiments.
 
-        With "random" the first factor is 10 (the first learner's weight is then 5, because its cost is always half the
-        largest). The other factors are uniform in [5, 200].
+        With "random" the first factor is 10. (In AdaBoost.OLM with the logistic loss, the first learner's weight before
+        scaling is always 1/2, and 5 after it.) The other factors are uniform in [5, 200].
         """
         if setting != "random":
             return np.full(self.n_learners, positive("weight_scale", setting))

@@ -2,8 +2,8 @@
 
 Files are sent once to each worker. Failures have these consequences:
 
-* A run ends its process, hangs, or takes all memory: runs are in child processes of a worker, which identify the run
-  (`remote`).
+* A run ends its process, hangs, or takes all memory: each run is executed in a child process of a worker, so only this
+  run fails (see `remote`).
 * A worker dies: Dask gives its tasks to other workers, up to Dask's setting `allowed-failures` (3). Each death counts
   for every task of the worker. If a task exceeds the limit, each of its runs is therefore run again, with nothing else
   in the cluster. If the deaths of workers exceed the limit again, the run is recorded as failed.
@@ -258,7 +258,7 @@ class Cluster:
         return Parcel(task, tuple(self._places(run) for run in task.runs), labs, self._comparators(task))
 
     def _places(self, run: Run) -> dict[str, str]:
-        """Return, for each setting that names a file of the run's environment, the file's path on a worker."""
+        """Return, for each setting of the run's environment that names a file, the file's path on a worker."""
         settings = getattr(registry().load("envs", run.environment["id"]), "path_settings", ())
         paths = {name: Path(path) for name in settings if (path := run.environment["settings"][name])}
         return {name: f"{self._key_of(path)}/{path.name}" for name, path in paths.items()}

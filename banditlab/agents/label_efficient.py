@@ -28,9 +28,10 @@ class LabelEfficient(Sampled):
     probability :math:`\epsilon`, query the label and update the forecaster with :math:`(x_t, y_t)`.
 
     Guarantee (oblivious adversary): let Reg be the forecaster's regret bound in nats, concave in the number of
-    updates, and L the loss of any U in the forecaster's ball. Let f be the decoding's largest expected number of mistakes per nat of
-    log loss (see `Sampled`). Then :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(\epsilon T)/\epsilon)`. The mean number
-    of queries is :math:`\epsilon T`.
+    updates, and L the loss of any U in the forecaster's ball. Let f be the decoding's largest expected number of
+    mistakes per nat of log loss (see `Sampled`). Then
+    :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(\epsilon T)/\epsilon)`. The mean number of queries is
+    :math:`\epsilon T`.
 
     Cost: that of the forecaster, one exponential per class and a draw. Memory: that of the forecaster.
 

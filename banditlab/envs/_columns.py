@@ -112,7 +112,7 @@ class Column(NamedTuple):
 
 
 def column_of(series: pd.Series, max_categories: int, source: str, role: str = "") -> Column:
-    """Convert a feature column: numbers and booleans to floats, text and categories to codes, times to days.
+    """Convert a feature column: times to days since 1970-01-01, text and categories to codes, all others to floats.
 
     Without a role, the type of the column determines the conversion. Error messages give the row's index in the series.
 

@@ -18,7 +18,7 @@ from banditlab.validation import one_of
 
 
 def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with the forecaster's own names as keys; raise a UsageError for an unknown name."""
+    """Return the settings without the prefix "forecaster." in their names; raise a UsageError for an unknown name."""
     known = inner.own_settings()
     settings = {}
     for key, value in given.items():

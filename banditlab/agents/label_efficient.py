@@ -27,10 +27,11 @@ class LabelEfficient(Sampled):
     Update rule: play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, where h is the decoding. Then, with
     probability :math:`\epsilon`, query the label and update the forecaster with :math:`(x_t, y_t)`.
 
-    Guarantee (oblivious adversary): let Reg be a regret bound in nats that is concave in the number of updates, and L
-    the loss of any U in the forecaster's ball. Let f be the decoding's largest expected number of mistakes per nat of
-    log loss (see `Sampled`). Then :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(\epsilon T)/\epsilon)`. The mean number
-    of queries is :math:`\epsilon T`.
+    Guarantee (oblivious adversary): let Reg be the forecaster's regret bound in nats, concave in the number of
+    updates, and L the loss of any U in the forecaster's ball. Let f be the decoding's largest expected number of
+    mistakes per nat of log loss (see `Sampled`). Then
+    :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(\epsilon T)/\epsilon)`. The mean number of queries is
+    :math:`\epsilon T`.
 
     Cost: that of the forecaster, one exponential per class and a draw. Memory: that of the forecaster.
 
@@ -88,8 +89,10 @@ class LabelEfficient(Sampled):
             super()._receive(view, decision, outcome)
 
     def bound(self, rounds: int) -> float | None:
-        """Return f times `label_efficient`, a bound on the expected mistakes minus f times the comparator's loss, or
-        None.
+        r"""Return a bound on the expected mistakes minus f times the comparator's loss: f times
+        :math:`\mathrm{Reg}(\epsilon T)/\epsilon`, with T = `rounds`.
+
+        It is None if the forecaster has no regret bound in nats.
         """
         if self._inner.bound_unit != "nats":
             return None

@@ -120,12 +120,12 @@ class PNewtron(KernelAgent):
         A \mathrel{+}= \kappa \beta \delta^2, \quad
         b \mathrel{+}= (1 - \kappa \beta \langle \delta, W \rangle) \delta
 
-        W = -b/A, \text{ and where } \|W\|_F > D \text{ it is rescaled to norm } D
+        W = -b/A, \text{ rescaled to norm } D \text{ if } \|W\|_F > D
 
     :math:`\mathbb{E}[\delta]` is the gradient of :math:`l_t` at W if every class can be played. That holds at any
     :math:`\gamma` if the exploitation draw is a sample, and at :math:`\gamma` above 0 if it is the argmax.
-    :math:`\langle \delta, W \rangle` uses the W of the round, also in exploration rounds. Some public implementations
-    use 0 there, a difference of order :math:`\gamma \beta`.
+    In :math:`\langle \delta, W \rangle`, W is the current matrix, in exploration rounds as well. Some public
+    implementations replace the product by 0 in exploration rounds, a difference of order :math:`\gamma \beta`.
 
     This implementation avoids two errors of other implementations. The implementation used in the experiments of the
     SOBA paper adds :math:`\pm 1/K` in every row, including that of the played class, instead of
@@ -142,10 +142,10 @@ class PNewtron(KernelAgent):
     Parameters
     ----------
     norm_bound
-        B in [1e-150, 1e150], with :math:`D = \sqrt{K} B` in the paper. "paper" is :math:`D = 1`, for which
-        :math:`\alpha D` must match the scale of the features: if :math:`\|x\| = 1`, the agent stays nearly uniform.
-        "scaled" is :math:`D = \sqrt{55}/R`, which is the paper's :math:`D = 1` on SynSep, where :math:`R = \sqrt{55}`,
-        and follows the features' scale elsewhere.
+        B in [1e-150, 1e150]; the radius of the ball is :math:`D = \sqrt{K} B`. "paper" sets :math:`D = 1`. The scale of
+        the features must then match :math:`\alpha D`: if :math:`\|x\| = 1`, the agent stays nearly uniform. "scaled"
+        sets :math:`D = \sqrt{55}/R`, so :math:`\alpha D R` is the same for all features. On SynSep, where
+        :math:`R = \sqrt{55}`, this is :math:`D = 1` as in the paper.
     gamma
         Exploration rate in [0, 1] (:math:`\gamma` in the paper).
     alpha
@@ -154,9 +154,9 @@ class PNewtron(KernelAgent):
         Curvature, 0 or above (:math:`\beta` in the paper).
     exploit
         How the agent plays in rounds without exploration. "sample" draws from :math:`\mathrm{softmax}(\alpha W x)`, as
-        in the paper. "argmax" plays its largest entry, :math:`p' = (1 - \gamma) e_{\text{argmax}} + \gamma/K`, as in
-        some public implementations. It makes fewer mistakes on noisy labels (SynNonSep at :math:`\gamma = .014`: 6.8 %
-        instead of 12.4 % at :math:`T = 10^6`).
+        in the paper. "argmax" plays the most probable class, :math:`p' = (1 - \gamma) e_{\text{argmax}} + \gamma/K`, as
+        in some public implementations. It makes fewer mistakes on noisy labels (SynNonSep at :math:`\gamma = .014`:
+        6.8 % instead of 12.4 % at :math:`T = 10^6`).
 
     Raises
     ------

@@ -28,13 +28,16 @@ class Pick:
     Attributes
     ----------
     settings
-        The settings chosen on all repetitions, which tables show.
+        The settings that tables show, chosen on all repetitions.
     reported
         The settings used for the result of each repetition, chosen on the other half of the repetitions (see
         `statistics.choose`).
-    among, held_out, agree
-        The number of settings to choose from; whether no repetition was used to choose its own settings; whether both
-        halves chose the same settings.
+    among
+        The number of settings to choose from.
+    held_out
+        Whether the settings of every repetition were chosen on other repetitions only.
+    agree
+        Whether both halves chose the same settings.
     """
 
     settings: str
@@ -89,8 +92,8 @@ class Arena:
 
     @cached_property
     def family(self) -> int:
-        """The number of means that the ranking compares: that of the players, or on a single table that of all their
-        settings.
+        """The number of means that the ranking compares: one per player, or, on a single table, one per player and
+        setting.
 
         All repetitions on one table have the same rows. A setting chosen on some repetitions therefore depends on the
         rows of all repetitions, so the best of k settings counts as k means.
@@ -99,9 +102,11 @@ class Arena:
         return max(2, len(self.final[VARIANT if shared else VARIANT[:1]].drop_duplicates()))
 
     def row_deviations(self, rows: pd.DataFrame, repetitions: Sequence[int]) -> dict[str, Floats] | None:
-        """Return, per label, the deviations (repetitions, rows of the table) for intervals, or None without a table.
+        """Return each player's deviations (repetitions, rows of the table), from which intervals are computed, by the
+        player's label. Return None if a run stores no losses per row of a table.
 
-        `rows` has one run for each label and repetition, at its last checkpoint. Deviations of a missing run are NaN.
+        `rows` contains one run for each player and repetition, at its last checkpoint. Deviations of a missing run are
+        NaN.
         """
         if rows["row_losses"].isna().any() or rows.empty:
             return None
@@ -126,7 +131,7 @@ class Arena:
 
     @cached_property
     def foreign(self) -> dict[str, list[float]]:
-        """By label, the norm bounds of players for whose own ball there is no comparator.
+        """The norm bounds of each player without a comparator for its own ball, by the player's label.
 
         These players are compared with the comparators of all balls.
         """
@@ -173,11 +178,11 @@ class Arena:
 
     @cached_property
     def reported_final(self) -> pd.DataFrame:
-        """The last rows of every player and repetition at the reported settings."""
+        """The rows of the last round, of every player and repetition at the reported settings."""
         return self.reported(self.final, self.chosen)
 
     def best(self, final: pd.DataFrame) -> dict[str, Pick]:
-        """Choose the settings of each label by the rows `final` of the last round, and return the choices."""
+        """Choose each player's settings by `final`, the rows of the last round; return the choices by label."""
         found = {}
         columns = {name: final[name].to_numpy() for name in ("settings", "repetition", "ranked")}
         for (label,), at in groups_of(final, VARIANT[:1]).items():
@@ -199,10 +204,10 @@ class Arena:
 
 
 def deviations(losses: bytes) -> Floats:
-    """Return the deviations :math:`e_{ri}` (see `statistics`) from a run's stored losses per row.
+    """Return the deviations :math:`e_{ri}` (see `statistics`) of a run, computed from its stored losses per row.
 
-    For each row (or group of rows) it is the sum of its losses, minus its number of rounds times the mean loss, divided
-    by the number n of all rounds.
+    The deviation of a row (or group of rows) is the sum of its losses, minus its number of rounds times the mean loss,
+    all divided by the number n of all rounds.
     """
     sums, counts = np.frombuffer(losses, "<f4").astype(np.float64).reshape(2, -1)
     n = counts.sum()
@@ -213,8 +218,8 @@ def deviations(losses: bytes) -> Floats:
 def arenas(results: Results) -> list[Arena]:
     """Return the arenas: for each environment, the "bit" players, then the "label" players.
 
-    Runs without a number of mistakes are left out. References have a separate arena only in an environment without
-    "bit" players.
+    An arena is left out if no run in it has a number of mistakes. References have a separate arena only in an
+    environment without "bit" players.
     """
     kinds = sorted(set(results.runs["kind"]))
     every = [Arena(results, environment, kind) for environment in results.environments for kind in kinds]

@@ -72,7 +72,7 @@ def _panels(arena: Arena) -> list[dict[str, Any]]:
 
 
 def _curve(curve: Curve, seconds: dict[str, list[float]], per: Floats | float = 1.0) -> dict[str, Any]:
-    """Return a curve for the interactive figure: values divided by `per`, in percent if `per` is an array."""
+    """Return a curve for the interactive figure. If `per` is an array, values are divided by it and in percent."""
     scale = 100.0 if isinstance(per, np.ndarray) else 1.0
     made = {
         "label": curve.label,
@@ -87,7 +87,7 @@ def _curve(curve: Curve, seconds: dict[str, list[float]], per: Floats | float = 
 
 
 def _seconds(arena: Arena) -> dict[str, list[float]]:
-    """Return each player's seconds at the checkpoints, as means over repetitions at its reported settings."""
+    """Return each player's mean running time in seconds at each checkpoint, at its reported settings."""
     found = {} if arena.scale is None else _seconds(arena.scale)
     rows = arena.reported_runs[["label", "round", "seconds"]]
     for label, group in rows.groupby("label", sort=False):
@@ -191,7 +191,8 @@ def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
 def _models(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
     """Return, for each setting, the best model on its streams.
 
-    It is that for the setting's own B, if it has one, else for the smallest B with the least loss.
+    It is the comparator for the setting's own B. A setting without a B gets the comparator with the least loss, at the
+    smallest B with this loss.
     """
     table = arena.relative[arena.relative["round"] == arena.last_round]
     keys = [*VARIANT, "norm_bound"]
@@ -215,7 +216,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _gaps(rows: list[Standing], differences: list[tuple[str, str, Interval]]) -> dict[str, dict[str, list[str]]]:
-    """Return {first: {second: [difference, interval]}} in percentage points, in both orders, by label."""
+    """Return {first: {second: [difference, interval]}} in percentage points, for all pairs of labels in both orders."""
     label = {row.name: row.label for row in rows}
     found: dict[str, dict[str, list[str]]] = {}
     for first, second, gap in differences:

@@ -17,8 +17,9 @@ class BestSingle(Booster):
 
     Problem: online multiclass classification with weak learners; the label is revealed.
 
-    Update rule: every learner is updated with every example, with its own fixed weight, and predicts without costs. The
-    action is the prediction of the learner with the fewest mistakes; ties go to the first learner.
+    Update rule: every learner is updated with every example, and no costs are passed to it. A learner gives all
+    examples the same weight. The action is the prediction of the learner with the fewest mistakes; ties go to the first
+    learner.
 
     In the paper's tables "best decision tree" is the best learner in hindsight, which is not known in advance.
     `diagnostics` returns its mistakes as `best_mistakes`, and those of all learners as `mistakes.1` ... `mistakes.N`.
@@ -32,8 +33,8 @@ class BestSingle(Booster):
     weak_learner
         Id of the weak learners.
     weight_scale
-        The weight of every example. With "random" the first learner has the weight 10, and each other learner a weight
-        drawn from [5, 200]. In the paper's experiments these numbers are factors of the boosters' weights.
+        The weight of every example. With "random" it is 10 for the first learner, and drawn from [5, 200] for each
+        other learner. In the paper's experiments the boosters' weights are multiplied by these numbers.
     tuning_seed
         Seed of the trees' random settings and of "random" weights. The seed 1 gives the values in the code of Jung,
         Goetz and Tewari. Without a seed, every run draws new values.

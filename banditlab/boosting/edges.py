@@ -26,6 +26,6 @@ class Edges(NamedTuple):
         r"""Return :math:`\gamma_i = \text{got}_i / \text{best}_i` (N,), or 0 before the first round.
 
         :math:`\gamma_i` is 1 for a learner that is always right and 0 for a uniform guess. It lies in [-1, 1] if rows
-        of C are gradients.
+        of C are gradients of a surrogate loss, as in `adaboost-olm`.
         """
         return np.divide(self.got, self.best, out=np.zeros(len(self.got)), where=self.best != 0.0)

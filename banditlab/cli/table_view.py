@@ -42,7 +42,7 @@ def many_lines(made: Comparisons, whole: bool) -> list[str]:
 
 
 def class_lines(classes: dict[Any, int], n: int) -> list[str]:
-    """Return a line with the number of rows for each class, in decreasing order, for the largest classes."""
+    """Return lines with the number of rows of the largest classes, in decreasing order, and the number of others."""
     ranked = sorted(classes.items(), key=lambda item: -item[1])
     shown = [f"  {name!s:<{LONGEST_NAME}}  {rows:>9,}  {rows / n:6.1%}" for name, rows in ranked[:MOST_LINES]]
     rest = len(ranked) - len(shown)

@@ -45,7 +45,7 @@ class Compared(NamedTuple):
         return cls(folder, settings, **tables[0], any_table=any_table)
 
     def recipe(self, data: Path) -> dict[str, Any]:
-        """Return the settings for the table `data`; `drop_rows` is included only if `data` is the compared file."""
+        """Return the table settings of the comparison; `drop_rows` is included only if `data` is the same file."""
         same = files.content_hash(files.read_bytes(str(data))) == self.content
         return {name: value for name, value in self.settings.items() if same or name != "drop_rows"}
 
@@ -72,7 +72,7 @@ class Compared(NamedTuple):
 def with_earlier(spec: Spec, folder: Path) -> tuple[Spec, list[str]]:
     """Return the spec of a comparison with the agents of an earlier one in a folder, and messages about them.
 
-    An agent is included if the folder has all of its runs for the table, settings and streams of the spec.
+    An agent is included if the folder contains all of its runs for the table, settings and streams of the spec.
     """
     if not (folder / "runs.json").exists():
         return spec, []

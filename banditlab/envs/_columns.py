@@ -112,7 +112,7 @@ class Column(NamedTuple):
 
 
 def column_of(series: pd.Series, max_categories: int, source: str, role: str = "") -> Column:
-    """Convert a feature column: numbers and booleans to floats, text and categories to codes, times to days since 1970.
+    """Convert a feature column: times to days since 1970-01-01, text and categories to codes, all others to floats.
 
     Without a role, the type of the column determines the conversion. Error messages give the row's index in the series.
 
@@ -221,8 +221,8 @@ def _numbers(series: pd.Series, source: str) -> np.ndarray:
 
 
 def _days(series: pd.Series, source: str) -> np.ndarray:
-    """Return a column of dates, or strings in ISO 8601, as days since 1970 (N,); raise an error for the first invalid
-    entry.
+    """Return a column of dates, or of strings in ISO 8601, as an array (N,) of days since 1970-01-01; raise an error
+    for the first invalid entry.
     """
     import pandas as pd
 
@@ -260,7 +260,7 @@ def is_gap(value: object) -> bool:
 
 
 def number_of(key: str, value: object, role: str) -> float:
-    """Return a row's value as a number, with times as days since 1970; strings are parsed.
+    """Return a row's value as a number; strings are parsed, and times converted to days since 1970-01-01.
 
     Raises
     ------
@@ -306,7 +306,7 @@ def category_text(value: object) -> str:
 def spellings(key: str, value: object) -> tuple[str, ...]:
     """Return the category names that may stand for a value in the table, the most likely one first.
 
-    A text is tried in both normal forms of Unicode. A truth value is also tried as 1 or 0, and 1 and 0 as truth values.
+    Text is also tried in Unicode's normal forms NFC and NFD, a truth value as 1 or 0, and 1 and 0 as truth values.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Text columns as features: TF-IDF words by scikit-learn, or a truncated SVD of them, saved as words and numbers."""
+"""Text columns as features: TF-IDF weights of words, or their truncated SVD, fitted by scikit-learn.
+
+The words, their frequencies and the SVD's axes are saved, not scikit-learn's objects.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ class TextFeatures:
     words, idf
         The words, and their inverse document frequencies (n_words,).
     axes
-        The SVD's axes (m, n_words), orthonormal; empty if the features are the words themselves.
+        The SVD's axes (m, n_words), orthonormal; empty if the features are the words' TF-IDF weights.
     """
 
     name: str
@@ -53,7 +56,7 @@ class TextFeatures:
 
     @classmethod
     def fit(cls, name: str, texts: Sequence[str], written: str, source: str) -> Self:
-        """Return the features of texts (n,), or raise a UsageError if they have too few words."""
+        """Fit the features to texts (n,); raise a UsageError if these have too few words."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 

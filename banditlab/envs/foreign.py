@@ -236,7 +236,7 @@ class GymnasiumEnv(AdaptiveEnv):
         if value not in (0.0, 1.0):
             raise EnvironmentContractError(
                 f"{self.name}: the reward of round {self._round + 1} is {reward!r}, which is neither 0 nor 1; set right_above "
-                "to a number, and rewards above it are right"
+                "to a number; an action is then right if its reward is above it"
                 if self.right_above is None and value is not None
                 else f"{self.name}: the reward of round {self._round + 1} is {reward!r}, which is not a number"
             )

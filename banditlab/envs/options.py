@@ -86,7 +86,10 @@ def words_of(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def with_words(settings: Mapping[str, Any], words: Sequence[str]) -> dict[str, Any]:
-    """Return the settings after the options `words`, alternately names and values; repeatable options append values."""
+    """Return the settings changed by the options `words`, a name and a value in turn.
+
+    The value of a repeatable option is added to those already set.
+    """
     found, names = dict(settings), {option.word: name for name, option in OPTIONS.items()}
     for word, value in zip(words[::2], words[1::2], strict=True):
         name, kind = names[word], OPTIONS[names[word]].kind

@@ -34,7 +34,7 @@ RESOLVED = 1e-6
 class Net(NamedTuple):
     """The members M (N, K, d) with log weights w (N,), whose initial values are w0 (N,).
 
-    `slope` (N, K, d) has the gradients of the members' summed losses. `rounds` (1,) is the number of updates, and
+    `slope` (N, K, d) contains the gradients of the members' summed losses. `rounds` (1,) is the number of updates, and
     `smoothed` (1,) is the cost of smoothing so far. Z (N, K) is a work array.
     """
 
@@ -96,9 +96,9 @@ class Aggregating(Forecaster):
     :math:`\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)` equals the mix loss
     :math:`-\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)_{y_t}`. `sampler` selects the representation of :math:`P_t`:
 
-    * "quadrature", for :math:`d = 1` and :math:`K = 2`: forecasts depend on :math:`\theta = W_0 - W_1` only. Its prior
-      is uniform on :math:`[-2 B, 2 B]` (for two independent uniform rows it would be triangular) and is integrated with
-      Gauss-Legendre nodes.
+    * "quadrature", for :math:`d = 1` and :math:`K = 2`: forecasts depend on :math:`\theta = W_0 - W_1` only. The
+      prior of :math:`\theta` is uniform on :math:`[-2 B, 2 B]`, not triangular as for two independent uniform rows.
+      Gauss-Legendre nodes integrate over it.
     * "net": N matrices are drawn once from :math:`P_1`. Their posterior weights are exact.
     * "mala": persistent Langevin chains on the exact posterior, restricted to the ball by rejection. The forecast is
       approximate; `diagnostics()` returns acceptance rate and effective sample size.
@@ -125,8 +125,8 @@ class Aggregating(Forecaster):
         :math:`\mu` in [0, 1/2]; "theory" is :math:`1/T`, which needs the horizon. It costs at most :math:`2 \mu` nats
         per round.
     nodes
-        Number of nodes of the quadrature. "theory", which needs the horizon, is the number for which the bound counts
-        them as exact, of order :math:`B R \sqrt{T}` and at least 801. (801 nodes are exact in practice if
+        Number of nodes of the quadrature. With "theory", which needs the horizon, the error is provably at most 1e-6;
+        the number is at least 801 and of order :math:`B R \sqrt{T}`. (In practice, 801 nodes are exact if
         :math:`B R \sqrt{T}` is below 200.)
     members
         N, the number of matrices of the net.
@@ -136,7 +136,7 @@ class Aggregating(Forecaster):
     Raises
     ------
     IncompatibleError
-        "quadrature" without :math:`d = 1` and :math:`K = 2`, or "mala" with :math:`K d > 60`.
+        "quadrature" unless :math:`d = 1` and :math:`K = 2`, or "mala" with :math:`K d > 60`.
     HorizonRequiredError
         `smoothing` or `nodes` is "theory", and the horizon is unknown.
     UsageError
@@ -310,7 +310,7 @@ class Aggregating(Forecaster):
         return aggregating_quadrature(rounds, B, R, math.exp(float(self.state.w0.max())), self.smoothing)
 
     def certificate(self) -> float:
-        """Return a bound on the regret so far, in nats, against rows of norm at most B; NaN without "quadrature"."""
+        """Return a bound on the regret so far, in nats, against rows of norm at most B; NaN for "net" and "mala"."""
         if self.sampler != "quadrature":
             return math.nan
         net: Net = self.state

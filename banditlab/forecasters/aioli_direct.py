@@ -21,7 +21,7 @@ r""":math:`R^2/\lambda` above which the factor has too few digits for a certific
 
 
 class State(NamedTuple):
-    """The state: L (d, d) lower triangular, :math:`A = L L'`; b (d,); spent (1,), the sum in `certificate`."""
+    r"""L (d, d), lower triangular, :math:`A = L L'`; b (d,); spent (1,), `certificate` minus :math:`\lambda B^2`."""
 
     L: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -43,10 +43,10 @@ class AIOLIDirect(Forecaster):
     Cholesky factor. Algorithm 2 prints :math:`L_0 = \lambda^{-1/2} I` instead of :math:`\lambda^{1/2} I`, :math:`L_t`
     instead of :math:`L_{t-1}`, and b without its 1/2 (docs/errata.md). These errors are corrected here.
 
-    Guarantee: Theorem 4 for the number of steps that `aioli_steps` returns (steps = "theory"), and a corrected Theorem
-    7 (`aioli_inexact`) for other numbers. The running certificate holds for any margin. It is :math:`\lambda B^2` plus
-    the forecaster's total loss, minus what the updates have added to the minimum over :math:`\theta` of the regularized
-    sum of the surrogate losses.
+    Guarantee: Theorem 4 for at least as many steps as `aioli_steps` returns (steps = "theory"), and a corrected Theorem
+    7 (`aioli_inexact`) for fewer steps. The running certificate holds for any margin. It is :math:`\lambda B^2` (with
+    the paper's B) plus the forecaster's total loss, minus the minimum over :math:`\theta` of
+    :math:`\lambda \|\theta\|^2` plus the surrogate losses of all rounds.
 
     Cost: :math:`d^2` multiplications per forecast and :math:`4 d^2` per update, in Python. Memory: :math:`d^2` numbers.
 

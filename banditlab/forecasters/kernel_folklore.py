@@ -13,7 +13,7 @@ from banditlab.problem import Problem
 
 
 class KernelFOLKLORE(KernelSpanForecaster):
-    r"""FOLKLORE on the features of a kernel, in coordinates of the span of its updates' features.
+    r"""FOLKLORE on the features :math:`\phi(x)` of a kernel, in coordinates of the span of all updates' features.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 

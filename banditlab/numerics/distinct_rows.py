@@ -29,7 +29,7 @@ class Distinct:
         return self._C[: len(self._rows)]
 
     def row(self, context: Floats) -> int:
-        """Return the row of `context` (d,); a new context gets a new row with zero counts."""
+        """Return the index of the row of `context` (d,); a new context gets a new row with zero counts."""
         key = (context + 0.0).tobytes()  # -0.0 + 0.0 is 0.0
         row = self._rows.setdefault(key, len(self._rows))
         # Double the capacity if it is full.
@@ -39,7 +39,7 @@ class Distinct:
         return row
 
     def count(self, context: Floats, label: int, weight: float = 1.0) -> int:
-        """Add `weight` (default one) to the count of `label` at `context` (d,), and return the row."""
+        """Add `weight` (default one) to the count of `label` at `context` (d,), and return the row's index."""
         row = self.row(context)
         self._C[row, label] += weight
         return row

@@ -78,7 +78,7 @@ class LowRank(NamedTuple):
 
 
 def low_rank(scales: NDArray[np.float64], d: int, m: int = 0, *, sign: float = -1.0) -> LowRank:
-    r"""Return the description of matrices :math:`P_i = \text{scales}_i I` stored as rows, for blocks of m contexts."""
+    r"""Return the `LowRank` of matrices that start as :math:`P_i = \text{scales}_i I`, for blocks of m contexts."""
     return LowRank(np.array(scales, dtype=np.float64), np.zeros(len(scales), np.int64), d, sign, zeros(m, m))
 
 

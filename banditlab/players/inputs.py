@@ -22,8 +22,8 @@ TOLERANCE = 1e-9
 def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
     r"""Return one context (d,) in the form that kernels require, or raise a UsageError.
 
-    Its entries must be finite. `space` is d, or a problem. With a problem, norms above :math:`R (1 + \text{TOLERANCE})`
-    are also rejected.
+    Its entries must be finite. `space` is d or a `Problem`. A norm above :math:`R (1 + \text{TOLERANCE})`, with the
+    R of the `Problem`, is also rejected.
     """
     d, limit = limits(space)
     x = _as_floats("the context", as_contexts, context)
@@ -121,7 +121,7 @@ def limits(space: int | Problem) -> tuple[int, float]:
 
 
 def _first_refused(X: NDArray[np.float64], limit: float) -> int:
-    """Return the first row of X (n, d) that is not finite or whose squared norm is above the limit, or n if there is none.
+    """Return the index of the first row of X (n, d) that is not finite or has a squared norm above the limit, or n.
 
     R lies in [1e-100, 1e100], so squares need no scaling: a square overflows only for an entry above any R, and
     underflows only for one that is negligible compared with R.

@@ -34,9 +34,9 @@ update_kernel: Any = None
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
     """Run one block: X (n, d) or `CSR`, y (n,) or (n, K), U (n, 2); `learn_kernel` receives only the bit of the action.
 
-    `prefetch_kernel` is called before every round t, and with t = n at the end. Return n, or the first round whose
-    decision is invalid (see `is_valid_decision`). The loop stops at that round without an update, and p has its
-    probabilities.
+    `prefetch_kernel` is called before every round t, and with t = n at the end. The loop stops without an update
+    at the first round whose decision is invalid (see `is_valid_decision`); p then contains the probabilities of that
+    round. Return this round, or n if all decisions are valid.
     """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
     n = y.shape[0]

@@ -1,4 +1,4 @@
-r"""The part of a policy that a replay repeats to the last bit: agent, classes and generator, without clock, ids and files.
+r"""The part of a policy that a replay reproduces bit for bit: agent, classes and generator, but no clock, ids or files.
 
 Actions are drawn from the agent's distribution p if all classes are allowed. If some are not allowed, or retired,
 actions are drawn from p restricted to the allowed classes and divided by its sum s there, or uniformly if
@@ -67,8 +67,7 @@ class Core:
     classes
         The names of the K classes.
     rng
-        Generator for draws that replace the agent's draw, because its class is not allowed or because of a least
-        probability.
+        Generator for the draws that replace the agent's draw if its class is not allowed, or if (1) applies.
     """
 
     def __init__(self, agent: Agent, classes: Sequence[Name], rng: np.random.Generator) -> None:
@@ -185,7 +184,7 @@ class Core:
         if k in self.retired:
             raise UsageError(f"the class {name!r} is already retired")
         if len(self.classes) - len(self.retired) <= 1:
-            raise UsageError(f"{name!r} is the last class that is not retired")
+            raise UsageError(f"{name!r} cannot be retired: it is the last class that is not retired")
         self.require_replaceable("retire")
         self.retired.add(k)
 
@@ -282,7 +281,7 @@ class Core:
         return self._cut(record.action, p, able)
 
     def _least(self, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
-        """Return the least probability of each class, (n,): the first terms of (1)."""
+        r"""Return :math:`\epsilon + (1 - K' \epsilon) f_k` of (1) for each of n classes, 0 for classes not allowed."""
         able = np.ones(n, np.bool_) if mask is None else mask
         young = [k for k in self.added if able[k]]
         share = np.zeros(n)

@@ -23,8 +23,8 @@ def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list
     """Write the decisions with feedback in a policy's log to a file, and return a summary.
 
     Contexts are written as encoded. A Parquet file has them in the columns x0, x1, ... Its other columns are id, time
-    (seconds since 1970), action, reward, propensity, held (whether the holdback policy made the decision), and for each
-    action the column p:NAME with its probability.
+    (Unix time in seconds), action, reward, propensity, held (whether the holdback policy made the decision), and for
+    each action the column p:NAME with its probability.
 
     Parameters
     ----------

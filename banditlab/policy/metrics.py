@@ -23,7 +23,8 @@ COUNTS = (
 class Metrics:
     """A server's counters, in a separate registry.
 
-    `counts` has one mapping per entry of `COUNTS`, from the values of its label to the policy's counts.
+    `counts` are one mapping per entry of `COUNTS`: from each value of the metric's label (such as a column's name) to
+    the policy's count.
     """
 
     media_type = CONTENT_TYPE_LATEST

@@ -41,7 +41,9 @@ def draw_status(status: LogStatus, path: str | os.PathLike[str]) -> None:
 
 
 def draw_evaluation(made: Evaluated, policy: str, path: str | os.PathLike[str]) -> None:
-    """Draw all estimates of a policy's value with their intervals or errors; see `draw_status`."""
+    """Draw the estimates of a policy's value to a file: the recommended one with its interval, the doubly robust one
+    with 1.96 standard errors. For the file, see `draw_status`.
+    """
     found = made.evaluation
     rows = {"mean reward of the log": made.logged, "ips": found.ips, "snips": found.snips}
     rows |= {"direct": found.direct, "doubly robust": found.doubly_robust, f"value of {policy}": found.value}

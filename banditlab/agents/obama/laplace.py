@@ -19,7 +19,7 @@ from banditlab.numerics.softmax import add_softmax
 class State(NamedTuple):
     r"""The posterior and the average over it.
 
-    `nodes` (samples/2, K) has the nodes of `mean_softmax`. `gamma` is :math:`\mu` in the paper, and `eta` the
+    `nodes` (samples/2, K) contains the nodes of `mean_softmax`. `gamma` is :math:`\mu` in the paper, and `eta` the
     learning rate. `hits` (2,) is described in `obama.tempered`. `R` (K, K), `n`, `v` and `qbar` (K,) are work arrays.
     `decoding` is the index in `DECODINGS`.
     """

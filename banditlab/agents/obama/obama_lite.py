@@ -45,8 +45,8 @@ class ObamaLite(KernelAgent):
     * "laplace": a Gaussian :math:`N(M, C)`. Each factor moves the mean by an implicit (proximal) step and the
       covariance by a Laplace step (an extended Kalman filter; exact algebra in `numerics.gaussian_posterior`). The
       average is over `samples` logit vectors :math:`M x + R n`, :math:`R R' = J C J'`. The antithetic standard normal
-      nodes n are drawn once. A permutation of the classes permutes the distribution of the results. For fixed nodes it
-      permutes the results up to the Monte Carlo error.
+      nodes n are drawn once. If the classes are renumbered, the distribution of the results is the same up to this
+      renumbering. The results of one run are the same only up to the Monte Carlo error.
     * "net": N = `members` matrices are drawn once from the prior, and their weights are exact. This is the aggregating
       algorithm over these N matrices.
     * "grid", for :math:`(K-1) d` at most 2: the trapezoidal rule with at most `members` nodes, in the coordinates on
@@ -77,11 +77,11 @@ class ObamaLite(KernelAgent):
         f \sum \mathrm{loss}(U) + f (K/\mu) [\|U\|^2/(2 s^2) + (Kd/2) \ln(1 + s^2 R^2 (1 - 1/K) \mu T/(K^2 d))] + \mu (1
         - 1/K) T.
 
-    `banditlab.bounds.obama` has this bound as `decoded_obama`, and as `obama_gaussian_prior` for :math:`f = 1`. Its
-    constants are derived there; the paper's Theorem 6 has a uniform prior and :math:`O(.)`.
+    `banditlab.bounds.obama` computes this bound as `decoded_obama`, and as `obama_gaussian_prior` for :math:`f = 1`.
+    Its constants are derived there; the paper's Theorem 6 assumes a uniform prior and gives only :math:`O(.)`.
 
     Cost of "laplace": :math:`K(K-1)/2` quadratic forms of size d per round, :math:`O(K^2 d^2)`, and
-    :math:`O(\text{samples}\, K^2)`; a hit takes :math:`O(K^3 d^2)`, in matrix products for several hits at once.
+    :math:`O(\text{samples}\, K^2)`. A hit costs :math:`O(K^3 d^2)`; matrix products process several hits together.
     Memory: :math:`K^2 d^2/2` numbers. Cost of "net" and "grid": :math:`O(N K d)` per round; memory :math:`N K d`
     numbers. Cost of "mala": :math:`O(\text{chains}\,\text{steps}\, K d)` per round, and for a hit that number times the
     number of distinct contexts with hits.
@@ -166,7 +166,8 @@ class ObamaLite(KernelAgent):
         K, d = self.problem.n_classes, self.problem.n_features
         if self.gamma == 0.0 and self.decoding in ("half-log", "sparsemax"):
             raise UsageError(
-                f"with gamma = 0, {self.decoding} never plays some classes: give gamma above 0, or decoding = 'sample'"
+                f"with gamma = 0, {self.decoding} gives some classes probability 0: give gamma above 0, or "
+                "decoding = 'sample'"
             )
         if self.sampler == "grid" and (K - 1) * d > 2:
             raise IncompatibleError(f"sampler = 'grid' needs (K - 1) d of at most 2, got K = {K}, d = {d}")
@@ -180,7 +181,7 @@ class ObamaLite(KernelAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the size of the state in bytes: a covariance with "laplace", otherwise matrices W."""
+        """Return a lower bound on the bytes of the state, those of the covariance ("laplace") or of the matrices W."""
         given = cls.completed(settings)
         if given["sampler"] == "laplace":
             return super().least_bytes(problem, settings) + 4.0 * given["samples"] * problem.n_classes
@@ -209,8 +210,8 @@ class ObamaLite(KernelAgent):
     # ------------------------------------------------------------------------------------------------------------- rounds
 
     def kernels(self) -> tuple[Any, Any]:
-        """Return (act_kernel, learn_kernel) of the sampler; for "mala" the second is a method, because it draws random
-        numbers.
+        """Return (act_kernel, learn_kernel) of the sampler; for "mala", `learn_kernel` is a Python method, because it
+        uses the agent's generator and its stored contexts.
         """
         if self.sampler == "mala":
             return mala.act_kernel, self._run_chains

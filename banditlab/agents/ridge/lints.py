@@ -46,7 +46,7 @@ class LinTS(RidgeAgent):
 
     Decisions depend on the draw only through :math:`\theta_k'x`, and the classes' posteriors are independent. The agent
     therefore draws the scores :math:`\theta_k'x = x'\mu_k + v \sqrt{x'B_k^{-1}x} n_k` with independent standard normal
-    :math:`n_k`. They have the same distribution, and take :math:`d^2` instead of :math:`d^3` operations. The
+    :math:`n_k`. These scores have the same distribution, and take :math:`d^2` instead of :math:`d^3` operations. The
     :math:`n_k` are a function (Philox4x32-10, Box and Muller) of a key, of the number of earlier decisions, and of the
     context. The constructor draws the key from a child generator. The draws of different rounds are therefore
     independent, even if feedback is delayed or a context is repeated.
@@ -59,23 +59,24 @@ class LinTS(RidgeAgent):
     The reported probabilities are conditional on the :math:`n_k`, hence one-hot, so expected mistakes equal mistakes.
 
     Cost: K quadratic forms of size d (:math:`K d^2 / 2` multiplications), K normals and one rank-one update per round.
-    Memory: :math:`K d^2 / 2` numbers. If all matrices take at least 1.5 MiB, a class with :math:`r < d / 2` updates
-    takes :math:`2 r d` operations and :math:`r d` numbers instead (`numerics.low_rank`). The matrices are then read
-    once per :math:`m = 32` or 64 rounds (`numerics.lookahead`), which takes :math:`m K d` more numbers. Decisions are
-    the same up to rounding. Diagonals take :math:`O(K d)` time and :math:`2 K d` numbers. A sketch of m rows takes
+    Memory: :math:`K d^2 / 2` numbers. If the matrices take at least 1.5 MiB together, a class with :math:`r < d / 2`
+    updates takes :math:`2 r d` operations and :math:`r d` numbers instead (`numerics.low_rank`). The matrices are then
+    read once per :math:`m = 32` or 64 rounds (`numerics.lookahead`), which takes :math:`m K d` more numbers. Decisions
+    are the same up to rounding. Diagonals take :math:`O(K d)` time and :math:`2 K d` numbers. A sketch of m rows takes
     :math:`O((K + m) d + K m^2)` on average and :math:`K (d + m^2 / 2) + 3 m d` numbers.
 
     Parameters
     ----------
     deviation
-        v, the posterior's standard deviation in units of :math:`\sqrt{x'B_k^{-1}x}`, 0 or above; 0 is greedy. Other
-        libraries start from 1, which explores too much on digits (16 to 22 % mistakes, with 0.1 only 3 to 4 %).
+        v, the posterior's standard deviation in units of :math:`\sqrt{x'B_k^{-1}x}`, 0 or above; 0 is greedy. In
+        other libraries the default is 1, which explores too much on digits: the mistake rate is 16 to 22 %, and with
+        0.1 only 3 to 4 %.
     regularization
         Weight of the ridge, above 0 (1 in the paper: B starts at the identity, for :math:`\|x\| \le 1`). "auto" is
         :math:`0.1 R^2`, so contexts in other units give the same decisions. It is a tenth of the paper's weight because
-        rewards of one class among many are sparse: on digits a weight of 1 makes 1.5 to 3 times as many mistakes. On
-        tables with few columns :math:`0.01 R^2` makes 14 % fewer mistakes; with hundreds of dense columns it makes far
-        more.
+        rewards of one class among many are sparse: on digits the agent makes 1.5 to 3 times as many mistakes with a
+        weight of 1. With :math:`0.01 R^2` it makes 14 % fewer mistakes than with "auto" on tables with few columns, but
+        far more on tables with hundreds of dense columns.
     second_order
         The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or "sketch", a smaller matrix
         in the coordinates of a sketch. The sketch consists of the most frequent directions of the updates' contexts and

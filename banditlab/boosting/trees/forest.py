@@ -138,7 +138,7 @@ def estimate(forest, i, x, q):
 
 @njit
 def prepare(forest, x, Q, u):
-    """Write every learner's estimate at x into Q (N, K) and the uniform for its ties into u (N,).
+    """Write every learner's estimate at x into Q (N, K), and a uniform number that breaks its ties into u (N,).
 
     Neither depends on other learners' predictions. Without trees, Q already contains the estimates.
     """

@@ -1,5 +1,5 @@
-r"""Bounds on the mistakes of a decoded forecast, for each decoding rule in terms of the log loss, and for the agent
-`exploration`.
+r"""Bounds on the mistakes of decoding rules in terms of the forecast's log loss, and of the agent `exploration` with
+these rules.
 
 A rule turns a forecast s into the distribution q of the action. Its constant c is the largest for which, for every s
 and y,
@@ -11,7 +11,7 @@ and y,
 The rules, with :math:`1 - c` and the mistakes per nat, :math:`(1 - c)/\ln 2`:
 
 * sample: :math:`\ln 2 = 0.6932`, 1;
-* half-log: 1/2, 0.7213, the smallest value for any rule;
+* half-log: 1/2, 0.7213, the smallest possible value;
 * sparsemax: 1/2, 0.7213;
 * randomized: 0.517594, 0.7467;
 * gap: :math:`1 - 1/K`, :math:`1.4427 (1 - 1/K)`;
@@ -103,11 +103,11 @@ def decoded_forecast(regret: float, n_classes: int, decoding: str = "half-log") 
 def decoded_exploration(
     rounds: float, n_classes: int, gamma: float, regret: float, decoding: str = "half-log"
 ) -> float:
-    r"""Return a bound on the expected mistakes of the reduction minus 0.7213 times the comparator's loss. It is
-    :math:`\gamma (1 - 1/K) T + (1 - \gamma) 0.7213 (K/\gamma)\, \mathrm{Reg}`.
+    r"""Return a bound on the expected mistakes of `exploration` with half-log decoding minus 0.7213 times the
+    comparator's loss in nats. It is :math:`\gamma (1 - 1/K) T + (1 - \gamma) 0.7213 (K/\gamma)\, \mathrm{Reg}`.
 
-    `regret` is the forecaster's bound after :math:`\gamma T / K` updates. The argument is that of `exploration`, with
-    :math:`0.7213 (-\ln s_y)` instead of :math:`-\ln p_y` in the rounds that do not explore.
+    `regret` is the forecaster's regret bound after :math:`\gamma T / K` updates. The proof is that of `exploration`,
+    with :math:`0.7213 (-\ln s_y)` instead of :math:`-\ln p_y` in the rounds that do not explore.
     """
     return exploration(rounds, n_classes, gamma, mistakes_per_nat(decoding, n_classes) * regret)
 

@@ -243,7 +243,7 @@ class _Sums:
 
 
 def _shift(rows: Rows, expected: Floats) -> Floats:
-    """Return the terms (n,) that a reward model adds to the weighted rewards. Each is at least -`DEPTH`; its mean is 0.
+    """Return the terms (n,) that a reward model adds to the weighted rewards: at least -`DEPTH`, of expectation 0.
 
     expected (n, K) are the target's probabilities times the model's predictions.
     """

@@ -1,6 +1,6 @@
 r"""OBAMA's posterior by persistent Langevin chains (MALA), asymptotically exact.
 
-The potential includes every past hit, a round in which the action was right. The chains store
+The potential is a sum over all past hits (rounds in which the action was right). The chains store
 :math:`W / \text{deviation}` and use the context :math:`\text{deviation}\, x`. The prior is then :math:`N(0, I)`, and
 the limits on the step size do not depend on the units of the contexts.
 """

@@ -116,8 +116,8 @@ def resolution(state: State, deviation: float) -> float:
 
 
 def edge(state: State, deviation: float) -> float:
-    """Return the posterior's weight on the grid's outermost nodes, which is a rounding error if the grid is wide
-    enough.
+    """Return the posterior's weight on the grid's outermost nodes. If the grid is wide enough, this weight is as small
+    as a rounding error.
     """
     N, K, _ = state.M.shape
     theta = np.einsum("ck,nkj->ncj", helmert(K), state.M).reshape(N, -1)

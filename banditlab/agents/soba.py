@@ -102,7 +102,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class SOBA(LinearScores, KernelAgent):
-    r"""The bandit perceptron with second-order steps and a budget for updates in correct rounds.
+    r"""The bandit perceptron with second-order steps; a budget limits the updates after right greedy actions.
 
     Problem: bandit multiclass, adversarial stream.
 

@@ -22,12 +22,12 @@ probability of a mistake is at most the base-4 log loss; for a base above 4 no r
 the remaining mass evenly. Proofs of the table and of every consequence: docs/theory/half-log.md.
 
 At :math:`K = 2`, with r the forecast of class 1, the condition above at :math:`c = 1/2` is
-:math:`1 + (1/2) \log_2 r \le q_1 \le -(1/2) \log_2(1 - r)`: the predictions that N. Cesa-Bianchi, Y. Freund, D.
-Haussler, D. P. Helmbold, R. E. Schapire and M. K. Warmuth admit as :math:`\beta \to 0` (How to use expert advice, JACM
-44(3), 1997). Half-log is at the edge of that band, and sparsemax in its middle. For the best action, M. E. Hellman and
-J. Raviv bound the probability of a mistake under :math:`y \sim s` by :math:`H(s)/2`, in bits (Probability of error,
-equivocation, and the Chernoff bound, IEEE Trans. IT 16(4), 1970). The case :math:`K > 2`, and the consequences with one
-bit, are new.
+:math:`1 + (1/2) \log_2 r \le q_1 \le -(1/2) \log_2(1 - r)`: the interval of predictions that N. Cesa-Bianchi, Y.
+Freund, D. Haussler, D. P. Helmbold, R. E. Schapire and M. K. Warmuth admit as :math:`\beta \to 0` (How to use expert
+advice, JACM 44(3), 1997). Half-log is at an end of this interval, and sparsemax is in its middle. For the best action,
+M. E. Hellman and J. Raviv bound the probability of a mistake under :math:`y \sim s` by :math:`H(s)/2`, in bits
+(Probability of error, equivocation, and the Chernoff bound, IEEE Trans. IT 16(4), 1970). The case :math:`K > 2`, and
+the consequences with one bit, are new.
 """
 
 from __future__ import annotations

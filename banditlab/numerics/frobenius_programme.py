@@ -270,7 +270,8 @@ def add_up(rows, total):
 
 @njit
 def couple(qp, out, sign):
-    r"""Set :math:`\text{out}_k` to :math:`\text{sign}\, (\text{out}_k - N_k \mu)` with :math:`\mu = M \sum_k \text{out}_k`.
+    r"""Multiply :math:`\text{out}_k - N_k \mu` by `sign` (1 or -1), with :math:`\mu = M \sum_k \text{out}_k`; store it
+    in `out`.
 
     After this step the columns sum to zero.
     """

@@ -128,7 +128,9 @@ def _first_bytes(address: str) -> bytes:
 
 
 class Stream:
-    """The evaluation of a log part by part: it predicts rewards from earlier rounds and computes the target policy."""
+    """The evaluation of a log part by part: it predicts rewards from earlier rounds and computes the policy's
+    probabilities.
+    """
 
     def __init__(self, source: Source, policy: str, after: int, decider: Decider | None) -> None:
         self.source, self.policy, self.decider = source, policy, decider

@@ -83,7 +83,7 @@ def initial_state(
 
 
 def run_chains(state: State, X: Floats, C: Floats, rng: np.random.Generator) -> None:
-    """Advance every chain by its steps on the posterior of the hits so far.
+    """Advance every chain by `steps` Langevin steps (see `initial_state`) on the posterior given the hits so far.
 
     X (m, d) contains the contexts of the hits, and C (m, K) the total weight of the hits by context and label.
     """

@@ -62,7 +62,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
 
 
 class CobaLinUCB(CobaAgent):
-    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context x class products, with confidence bounds.
+    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context-class products, with confidence bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
@@ -104,7 +104,7 @@ class CobaLinUCB(CobaAgent):
 
 
 class CobaLinTS(CobaAgent):
-    r"""coba's `LinTSLearner`: Thompson sampling with a joint ridge regression of the bit on context x class products.
+    r"""coba's `LinTSLearner`: Thompson sampling with a joint ridge regression of the bit on context-class products.
 
     Problem: bandit multiclass; the reward is the bit.
 

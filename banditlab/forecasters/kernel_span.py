@@ -101,7 +101,7 @@ class KernelSpanForecaster(Forecaster):
         given = fields_of(state["state"]) or {}
         capacity, d = len((fields_of(given["span"]) or {})["L"]), self.problem.n_features
         if capacity < FIRST or capacity > 2**20:
-            raise UsageError(f"state.state.span.L must have {FIRST} rows or more, got {capacity}")
+            raise UsageError(f"state.state.span.L must have {FIRST} to {2**20:,} rows, got {capacity:,}")
         blocks = Blocks.initial(self.problem.n_classes, capacity, self.regularization)
         learner = self.state.learner._replace(blocks=blocks, h=np.zeros((self.problem.n_classes, capacity)))
         self.state = State(Span.empty(capacity, d), learner)

@@ -62,7 +62,7 @@ plain Python. Mutants that no test notices in this form are tested again with co
 ## How to run it
 
 `python -m audits mutants {options} --keep` writes this page and [`mutants.csv`](mutants.csv). `mutants.csv` lists every
-mutant and, if one noticed it, the test.
+mutant, and the test that noticed it, if any.
 """
 Row = tuple[Mutant, str, str, float]
 """A mutant, what became of it, the test that saw it, seconds."""

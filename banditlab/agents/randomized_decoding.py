@@ -68,7 +68,7 @@ def learn_kernel(state, x, action, p, payload, label):
 
 
 class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
-    r"""Gradient descent on the logistic loss; actions are drawn as randomly as the surrogate gap allows.
+    r"""Gradient descent on the logistic loss; the less certain the forecast is, the more often the action is random.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent
     serves as a reference and is never ranked with agents that observe one bit. It shows the cost of the decoding under
@@ -155,8 +155,11 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
         )
 
     def _largest_step(self) -> float:
-        """Return the theorem's largest step. c is the paper's constant for its own decoding, otherwise the exact
-        constant."""
+        """Return the largest step that the theorem allows.
+
+        For the paper's decoding it uses the paper's constant, 1 - ln 2; for another decoding, the exact constant c of
+        that rule (`banditlab.bounds.decoding`).
+        """
         if self.decoding == "randomized":
             return decoding_step(self.problem.radius)
         return template_label_step(self.problem.n_classes, self.problem.radius, self.decoding)

@@ -49,9 +49,10 @@ def act_kernel(state, x, u, p, payload):
 
 @njit
 def accepts(tally, difference, p_y, quadratic):
-    r"""Return whether :math:`S + m \ge 0`, and add m and :math:`z'A_t^{-1}z` to the tally if so.
+    r"""If :math:`S + m \ge 0`, add m and :math:`z'A_t^{-1}z` to the tally and return True, otherwise return False.
 
-    The arguments are :math:`\text{difference} = z_{\bar{y}} - z_y` and :math:`\text{quadratic} = z'A^{-1}z`.
+    m is as in `SOBA`. The arguments are :math:`\text{difference} = z_{\bar{y}} - z_y` and
+    :math:`\text{quadratic} = z'A^{-1}z`.
     """
     m = (difference * difference + 2.0 * difference) / (p_y * (1.0 + quadratic))
     if tally[0] + m < 0.0:
@@ -101,14 +102,14 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class SOBA(LinearScores, KernelAgent):
-    r"""The bandit perceptron with second-order steps and a budget for updates in correct rounds.
+    r"""The bandit perceptron with second-order steps; a budget limits the updates after right greedy actions.
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (:math:`W = 0, A = a I, \theta = 0`, all on vectors of length :math:`K d`; :math:`S = 0`): let
-    :math:`\hat y = \arg\max W x_t`; ties go to the first class. The agent draws its action from
-    :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`: a uniform class with probability :math:`\gamma`, otherwise
-    :math:`\hat y`. Only if the played class y is right:
+    Update rule (at the start :math:`W = 0`, :math:`\theta = 0` and :math:`S = 0`, and :math:`A = a I` is of size
+    :math:`K d`; W is also read as a vector of length :math:`K d`): let :math:`\hat y = \arg\max W x_t`; ties go to the
+    first class. The agent draws its action from :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`: a uniform class with
+    probability :math:`\gamma`, otherwise :math:`\hat y`. Only if the played class y is right:
 
     .. math::
 
@@ -130,16 +131,16 @@ class SOBA(LinearScores, KernelAgent):
     :math:`\mathbb{E}[M]` exceeds the comparator's loss by :math:`O((1/\eta) \sqrt{d K^2 T \ln T})` at
     :math:`\gamma \sim \sqrt{d K^2 \ln T / T}`. The constants are not known, so `bound` returns None.
 
-    Cost: :math:`O(d^2)` on a hit, :math:`O(K^2 d^2)` on an accepted hit, :math:`O(K d)` otherwise. Memory:
-    :math:`(K d)^2` numbers. `soba-diag` is the :math:`O(K d)` form.
+    Cost: :math:`O(K^2 d^2)` in a round with an update, :math:`O(d^2 + K d)` in another round with a right action,
+    :math:`O(K d)` otherwise. Memory: :math:`(K d)^2` numbers. `soba-diag` is the :math:`O(K d)` form.
 
     Parameters
     ----------
     gamma
         Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "adaptive":
-        :math:`\min\{1, \sqrt{K (1 + \sum_{s<t} n_s z_s'A_s^{-1}z_s) / t}\}` with :math:`n_s = 1` for accepted rounds.
-        The authors' code contains this line as a comment. It explores a lot (about 45 % mistakes at :math:`T = 10^6` on
-        SynSep).
+        :math:`\min\{1, \sqrt{K (1 + \sum_{s<t} n_s z_s'A_s^{-1}z_s) / t}\}` with :math:`n_s = 1` in rounds with an
+        update, otherwise 0. This formula is commented out in the authors' code. With it the agent explores a lot (about
+        45 % mistakes at :math:`T = 10^6` on SynSep).
     ridge
         a in the paper, above 0: A starts as :math:`a I`.
 

@@ -25,18 +25,18 @@ class Standing:
     Attributes
     ----------
     rank
-        "1", "2=", or "?" without evidence for the order (see `statistics.Place`). Players with feedback "bit" and
-        "label" are ranked separately. The rank of a reference of "bit" players is "".
+        "1", "2=", or "?" if there is no evidence for the position (see `statistics.Place`). Players with feedback "bit"
+        and "label" are ranked separately. A reference row in the table of "bit" players has the rank "".
     settings, among
         The settings chosen on all repetitions, as text (without those that are equal in all runs of the player), and
         the number of settings to choose from.
     held_out
-        Whether each repetition reports the settings chosen on the half that does not contain it.
+        Whether the result of each repetition is that of the settings chosen on the other half of the repetitions.
     agree
-        Whether both halves chose the same settings.
+        Whether the settings chosen on the two halves of the repetitions are the same.
     mistakes, counted
         Expected mistakes (which are ranked) and actual mistakes, as fractions of the rounds, with intervals clipped to
-        [0, 1]. If rows of a table repeat, they refer to the rounds in which a row occurred for the first time.
+        [0, 1]. If rows of a data set repeat, only the rounds in which a row occurs for the first time are counted.
     explored
         Share of the rounds in which the player explored; NaN if it does not report this.
     repeated
@@ -166,7 +166,7 @@ def constant_name(arena: Arena) -> str:
 
 
 def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
-    """Return a ranked table with rows of hindsight references, sorted by their mistakes.
+    """Return a ranked table with additional rows for hindsight references, in increasing order of mistakes.
 
     The reference is "most frequent class". If several actions may be right, the references are those of
     `engine.anchors`.
@@ -209,8 +209,8 @@ def summary_rows(results: Results) -> list[Standing]:
 
 @once
 def differences(arena: Arena) -> list[tuple[str, str, Interval]]:
-    """Return (first, second, first - second as a fraction of the rounds) for every pair of chosen settings, in the
-    order of the ranking.
+    """Return (first, second, first - second as a fraction of the rounds) for every pair of players, each at its chosen
+    settings, in the order of the ranking.
 
     The intervals hold for all differences simultaneously, like those of the ranks.
     """
@@ -241,8 +241,8 @@ def _by_label(rows: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, Interval], dict[str, float]]:
-    """Return the B whose comparator has the smallest mean loss (in nats), and for each label its expected mistakes
-    minus that loss, with an interval, and its expected mistakes divided by that loss.
+    """Return the B whose comparator has the smallest mean loss (in nats), and two dictionaries by player label: its
+    expected mistakes minus that loss, with an interval, and its expected mistakes divided by that loss.
 
     Both dictionaries are empty if the players of a repetition had different streams, because their losses cannot then
     be compared.
@@ -331,9 +331,9 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
     Agents: :math:`\mathbb{E}[M] \le \text{loss} + \text{bound}`. Forecasters:
     :math:`\text{log loss} \le \text{loss} + \text{bound}`. Loss and bound are in the unit of the theorem (`unit`), and
     the comparator is that of the player's own ball. `verdict` is "exceeded" if the measured mean is above the
-    guarantee, "vacuous" if the guarantee of mistakes (for log loss the bound) is at least the number of rounds, and
-    "holds" otherwise. If a theorem does not cover the stream, the verdict says so, and bound and guarantee are NaN. The
-    guarantee uses the comparator's loss, which is at most `gap` above the best loss in the ball.
+    guarantee, "vacuous" if the guarantee for an agent, or the bound for a forecaster, is at least the number of rounds,
+    and "holds" otherwise. If a theorem does not cover the stream, the verdict says so, and bound and guarantee are NaN.
+    The guarantee uses the comparator's loss, which is at most `gap` above the best loss in the ball.
     """
     table = arena.relative
     stated = table["bound"].notna() | table["no_bound"].ne("")

@@ -39,11 +39,12 @@ class ExpertBooster(Booster):
     r"""A booster whose learner i predicts with costs computed from the votes :math:`s^{i-1}` of the learners before it.
 
     Expert i predicts :math:`\arg\max_l s^i_l`; Hedge at rate 1 draws the expert to follow. A subclass defines in
-    `_rule` how predictions become votes and costs, and its updates (see `compiled_rounds.Steps`). It may store an
-    increasing function of the votes, such as their softmax, if its `loss_code` expects that form.
+    `_rule` how predictions become votes and costs, and how the booster is updated (see `compiled_rounds.Steps`). It may
+    store an increasing function of the votes, such as their softmax, if its `loss_code` expects that form.
 
-    If learners are compiled trees, one kernel runs a block of rounds. If learners choose by their estimates, one kernel
-    makes all choices. Other learners predict one by one. The results are the same.
+    If the learners are compiled trees, one kernel runs a block of rounds. If they predict as `ProbableLearner` does,
+    one kernel makes the predictions of all learners in a round. Other learners predict one by one. The results are the
+    same.
     """
 
     loss_code: int

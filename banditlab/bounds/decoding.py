@@ -1,5 +1,5 @@
-r"""Bounds on the mistakes of a decoded forecast, for each decoding rule in terms of the log loss, and for the agent
-`exploration`.
+r"""Bounds on the mistakes of decoding rules in terms of the forecast's log loss, and of the agent `exploration` with
+these rules.
 
 A rule turns a forecast s into the distribution q of the action. Its constant c is the largest for which, for every s
 and y,
@@ -11,7 +11,7 @@ and y,
 The rules, with :math:`1 - c` and the mistakes per nat, :math:`(1 - c)/\ln 2`:
 
 * sample: :math:`\ln 2 = 0.6932`, 1;
-* half-log: 1/2, 0.7213, the smallest value for any rule;
+* half-log: 1/2, 0.7213, the smallest possible value;
 * sparsemax: 1/2, 0.7213;
 * randomized: 0.517594, 0.7467;
 * gap: :math:`1 - 1/K`, :math:`1.4427 (1 - 1/K)`;
@@ -22,12 +22,12 @@ probability of a mistake is at most the base-4 log loss; for a base above 4 no r
 the remaining mass evenly. Proofs of the table and of every consequence: docs/theory/half-log.md.
 
 At :math:`K = 2`, with r the forecast of class 1, the condition above at :math:`c = 1/2` is
-:math:`1 + (1/2) \log_2 r \le q_1 \le -(1/2) \log_2(1 - r)`: the predictions that N. Cesa-Bianchi, Y. Freund, D.
-Haussler, D. P. Helmbold, R. E. Schapire and M. K. Warmuth admit as :math:`\beta \to 0` (How to use expert advice, JACM
-44(3), 1997). Half-log is at the edge of that band, and sparsemax in its middle. For the best action, M. E. Hellman and
-J. Raviv bound the probability of a mistake under :math:`y \sim s` by :math:`H(s)/2`, in bits (Probability of error,
-equivocation, and the Chernoff bound, IEEE Trans. IT 16(4), 1970). The case :math:`K > 2`, and the consequences with one
-bit, are new.
+:math:`1 + (1/2) \log_2 r \le q_1 \le -(1/2) \log_2(1 - r)`: the interval of predictions that N. Cesa-Bianchi, Y.
+Freund, D. Haussler, D. P. Helmbold, R. E. Schapire and M. K. Warmuth admit as :math:`\beta \to 0` (How to use expert
+advice, JACM 44(3), 1997). Half-log is at an end of this interval, and sparsemax is in its middle. For the best action,
+M. E. Hellman and J. Raviv bound the probability of a mistake under :math:`y \sim s` by :math:`H(s)/2`, in bits
+(Probability of error, equivocation, and the Chernoff bound, IEEE Trans. IT 16(4), 1970). The case :math:`K > 2`, and
+the consequences with one bit, are new.
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ def decoded_forecast(regret: float, n_classes: int, decoding: str = "half-log") 
 def decoded_exploration(
     rounds: float, n_classes: int, gamma: float, regret: float, decoding: str = "half-log"
 ) -> float:
-    r"""Return a bound on the expected mistakes of the reduction minus 0.7213 times the comparator's loss. It is
-    :math:`\gamma (1 - 1/K) T + (1 - \gamma) 0.7213 (K/\gamma)\, \mathrm{Reg}`.
+    r"""Return a bound on the expected mistakes of `exploration` with half-log decoding minus 0.7213 times the
+    comparator's loss in nats. It is :math:`\gamma (1 - 1/K) T + (1 - \gamma) 0.7213 (K/\gamma)\, \mathrm{Reg}`.
 
-    `regret` is the forecaster's bound after :math:`\gamma T / K` updates. The argument is that of `exploration`, with
-    :math:`0.7213 (-\ln s_y)` instead of :math:`-\ln p_y` in the rounds that do not explore.
+    `regret` is the forecaster's regret bound after :math:`\gamma T / K` updates. The proof is that of `exploration`,
+    with :math:`0.7213 (-\ln s_y)` instead of :math:`-\ln p_y` in the rounds that do not explore.
     """
     return exploration(rounds, n_classes, gamma, mistakes_per_nat(decoding, n_classes) * regret)
 

@@ -26,9 +26,9 @@ def ovr_perceptron_mistakes(n_classes: int, radius: float, frobenius_norm: float
     was wrong, so :math:`\|w_i\|^2 \le n_i R^2` and
     :math:`n_i - L_i \le \langle U_i, w_i \rangle \le \|U_i\| R \sqrt{n_i}`. Summing with Cauchy-Schwarz,
     :math:`N \le L + R F \sqrt{N}`, hence N is at most the argument of the floor. A mistake on a class that its
-    perceptron accepted leads to a correction. If all perceptrons reject, the action is uniform. Given the past, it is
-    right with probability :math:`1/K`, and then a correction follows. In these rounds the expected number of mistakes
-    is therefore :math:`K-1` times that of corrections. With :math:`K \ge 2`,
+    perceptron accepted leads to a correction. If all perceptrons reject, the action is uniform. Given the past, this
+    action is right with probability :math:`1/K`, and then a correction follows. In these rounds the expected number of
+    mistakes is therefore :math:`K-1` times that of corrections. With :math:`K \ge 2`,
     :math:`\mathbb{E}[M] \le (K-1) \mathbb{E}[N]`.
     """
     rf = radius * frobenius_norm

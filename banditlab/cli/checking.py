@@ -1,4 +1,4 @@
-"""The output of `banditlab check`: one line per check, up to the first that fails, with its requirement."""
+"""The output of `banditlab check`: one line per check, and after a failed check the contract that it tests."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run: its id, its seconds, and the reason if it failed."""
+    """The outcome of a run: its id, its running time in seconds, and the reason if it failed."""
 
     id: str
     rounds: int
@@ -102,8 +102,8 @@ def open_labs(labs: Sequence[str]) -> None:
 def tried(call: Callable[[], T], by_user: Callable[[], bool]) -> tuple[T | None, BaseException | None]:
     """Call code that may be a plug-in's; return (result, None) or (None, exception), and restore the working folder.
 
-    All exceptions are caught, except the user's interrupt and a full disk of the results folder. A child process that
-    the code forked ends here, so only this process stores results.
+    All exceptions are caught, except an interrupt by the user and the error that the disk of the results folder is
+    full. If the code forks, the child process ends in this function, so only this process stores results.
     """
     process, here = os.getpid(), _working_folder()
     try:
@@ -261,7 +261,10 @@ def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: s
 
 
 def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], recorded: list[_Recorder]) -> tuple[Rows, float]:
-    """Execute a run on its stream and return rows and seconds. Successive runs on the same stream draw it only once."""
+    """Execute a run on its stream; return its rows and its running time in seconds.
+
+    The stream is drawn only once for successive runs on it.
+    """
     begin = time.perf_counter()
     if run.stream_id not in streams:
         streams.clear()

@@ -126,7 +126,7 @@ def table_rows(
 
 
 def refuse_columns(drop_columns: list[str], names: list[str], source: str) -> None:
-    """Raise a UsageError for the first column to drop that does not exist."""
+    """Raise a UsageError if a column to be dropped does not exist; it names the first such column."""
     for name in drop_columns:
         refuse_column("drop_columns (--drop-column)", name, names, source)
 
@@ -183,7 +183,7 @@ def _without(rows: pd.Index) -> list[str]:
 def numbers_of(
     frame: pd.DataFrame, source: str, allowed: str, are_allowed: Callable[[Floats], Any], drop_missing: bool
 ) -> Floats:
-    """Return the columns of a table as numbers (N, K), with NaN for missing entries; a truth value is 0 or 1."""
+    """Return the columns of a table as numbers (N, K), with NaN for missing entries; True is 1 and False is 0."""
     import pandas as pd
 
     found = []
@@ -231,7 +231,7 @@ def _label_values(known: pd.Series) -> tuple[np.ndarray, bool]:
 
 
 def _columns(name: str, columns: list[str]) -> str:
-    """Return the hint of `nearest` with the columns in the file's order, shortened for wide tables."""
+    """Return the hint of `nearest` for a column name: similar names, and all columns, or a few for wide tables."""
     columns = [str(column) for column in columns]
     if len(columns) <= SHOWN_COLUMNS:
         return nearest(name, columns, keep_order=True)

@@ -58,10 +58,10 @@ class SynBase(StreamEnv):
 class SynSep(SynBase):
     """Synthetic document topics with :math:`K = 9` and :math:`d = 400`, almost linearly separable.
 
-    A perceptron makes about 20 mistakes in a million rounds. In each episode a prototype is drawn for every class, with
-    the generator "model": s random coordinates among the first 120 are 1, with s uniform in 20 ... 40. A round draws a
-    class uniformly and copies its prototype. It then sets 5 random entries that are 1 to 0, and exactly 20 random
-    coordinates among the last 280 to 1.
+    A perceptron makes about 20 mistakes in a million rounds. In each episode a prototype is drawn for every class: s
+    random coordinates among the first 120 are 1, with s uniform in 20 ... 40. A round draws a class uniformly and
+    copies its prototype. It then sets 5 random entries that are 1 to 0, and exactly 20 random coordinates among the
+    last 280 to 1.
 
     Parameters
     ----------

@@ -38,9 +38,9 @@ UPHILL = 1e-9
 class State(NamedTuple):
     """The state: W (K, d), the leader; total (1,), the loss so far.
 
-    L (Kd, Kd) is the Cholesky factor of a Hessian at an earlier leader, which is used as long as steps shrink.
-    `factored` (1,) counts factorisations, and `unsolved` (1,) counts leaders that Newton's method did not reach. g,
-    `trial` (Kd,), z and s (K,) are work arrays.
+    L (Kd, Kd) is the Cholesky factor of the Hessian at an earlier leader. It is reused until a Newton step is more than
+    a tenth of the step before. `factored` (1,) counts factorisations, and `unsolved` (1,) counts leaders that Newton's
+    method did not reach. g, `trial` (Kd,), z and s (K,) are work arrays.
     """
 
     W: NDArray[np.float64]
@@ -107,8 +107,8 @@ def objective(state, X, C, lam):
 def factor_hessian(state, X, C, lam):
     r"""Write the Cholesky factor of F's Hessian at W into `state.L`.
 
-    The Hessian is :math:`\sum_i n_i S_i \otimes x_i x_i' + 2 \lambda I`. If rounding makes it indefinite, the smallest
-    sufficient multiple of I is added, which shortens Newton steps.
+    The Hessian is :math:`\sum_i n_i S_i \otimes x_i x_i' + 2 \lambda I`. If rounding makes it indefinite, a multiple of
+    I is added, which shortens Newton steps: 1e-15 times the trace, then 100 times as much in each further attempt.
     """
     n, added = state.g.shape[0], 0.0
     for _ in range(RIDGES):
@@ -254,13 +254,13 @@ class FTRL(Forecaster):
     every :math:`\lambda`.
 
     Cost: :math:`O(m K d)` for each of 2 to 4 steps per round, with m the number of distinct contexts so far, and
-    :math:`O(K^2 d^2)` for its solve. A new factor costs :math:`O(m K^2 d^2 + K^3 d^3)`; factorisations become rarer
-    over time. Memory: :math:`m (K + d) + K^2 d^2` numbers; repeated contexts only increase counts.
+    :math:`O(K^2 d^2)` to solve for the step. A new factor costs :math:`O(m K^2 d^2 + K^3 d^3)`; factorisations become
+    rarer over time. Memory: :math:`m (K + d) + K^2 d^2` numbers; repeated contexts only increase counts.
 
     Parameters
     ----------
     norm_bound
-        B, the radius of the comparators in the bound and the certificate; the leader itself is not constrained.
+        B, the largest row norm of the comparators in the bound and the certificate; the leader is not constrained.
     regularization
         :math:`\lambda`; "theory" is :math:`(R/B) \sqrt{T/(2K)}`, which needs the horizon.
 
@@ -344,9 +344,10 @@ class FTRL(Forecaster):
     def certificate(self) -> float:
         r"""Return :math:`\lambda K B^2` plus the loss so far minus a lower bound on :math:`\min F_T`.
 
-        It is a bound on the regret so far against rows of norm at most B. :math:`F_T` is :math:`2 \lambda`-strongly convex and
-        positive, hence :math:`\min F_T \ge \max(0, F_T(W) - \|\nabla F_T(W)\|^2 / (4 \lambda))` for any W. A bound on
-        the rounding error of :math:`F_T(W)` is also subtracted. The certificate is NaN if the loss so far is NaN.
+        It is a bound on the regret so far against models with rows of norm at most B. :math:`F_T` is
+        :math:`2 \lambda`-strongly convex and positive, hence
+        :math:`\min F_T \ge \max(0, F_T(W) - \|\nabla F_T(W)\|^2 / (4 \lambda))` for any W. A bound on the rounding
+        error of :math:`F_T(W)` is also subtracted. The certificate is NaN if the loss so far is NaN.
         """
         state, lam = self.state, self.regularization
         value = objective(state, self._past.X, self._past.C, lam)

@@ -12,7 +12,7 @@ from banditlab.problem import Problem
 
 
 class KernelGAF(KernelSpanForecaster):
-    r"""GAF on the features of a kernel, in coordinates of the span of its updates' features.
+    r"""GAF on the features of a kernel, computed in the span of the features of all updates so far.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -21,9 +21,10 @@ class KernelGAF(KernelSpanForecaster):
     of the prior, :math:`N(0, I/(2 \lambda))`, which no forecast uses. With the linear kernel this is GAF. `landmarks`
     is as for `kernel-folklore`.
 
-    Guarantee: as for `gaf`, with the effective dimension instead of d (`gaf_kernel` in `banditlab.bounds`, for the
-    exact expectation). `space_certificate` and `certificate` are as for `kernel-folklore`, and hold for every setting
-    of `nodes`. There is no "theory" value of :math:`\lambda`, because that of `gaf`, :math:`32 K d R^2`, depends on d.
+    Guarantee: as for `gaf`, with the effective dimension instead of d (`gaf_kernel` in `banditlab.bounds`, which
+    assumes that the Gaussian expectation is computed exactly). `space_certificate` and `certificate` are as for
+    `kernel-folklore`, and hold for every setting of `nodes`. There is no "theory" value of :math:`\lambda`, because
+    that of `gaf`, :math:`32 K d R^2`, depends on d.
 
     Cost: as for `kernel-folklore`, with GAF's round instead of FOLKLORE's.
 

@@ -2,11 +2,11 @@ r"""Learners on quadratic surrogates in the span of kernel features, exact or by
 
 Let X (r, d) be the stored contexts and :math:`L L'` their Gram matrix (Cholesky). Then :math:`\phi(x)` has the
 coordinates :math:`\xi = L^{-1} k(X, x)` in their span, and one more coordinate, :math:`(k(x, x) - \|\xi\|^2)^{1/2}`,
-orthogonal to the span. The learner's own kernels run on these coordinates, because the learner uses contexts through
-inner products only. A context is stored if its feature's distance from the span is above `tolerance` times the largest
-norm of a feature, and fewer than `landmarks` contexts are stored. For other contexts, forecasts and updates use the
-projection onto the span. This changes the total loss of a comparator of norm B by at most 2 B times the sum of their
-distances from the span.
+orthogonal to the span. The learner's compiled functions run on these coordinates, because the learner uses contexts
+through inner products only. A context is stored if its feature's distance from the span is above `tolerance` times the
+largest norm of a feature, and fewer than `landmarks` contexts are stored. For other contexts, forecasts and updates use
+the projection onto the span. This changes the total loss of a comparator of norm B by at most 2 B times the sum of
+their distances from the span.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FIRST = 16
 
 
 class Span(NamedTuple):
-    """The span: rank (1,) is r, below `capacity`; X (capacity, d) has the stored contexts.
+    """The span: rank (1,) is r, the number of stored contexts; X (capacity, d) holds them in its first r rows.
 
     L (capacity, capacity) is the factor of their Gram matrix, of which the first r rows are used. `lost` (1,) is the
     sum of the distances of projected features from the span.
@@ -101,7 +101,7 @@ class KernelSpanForecaster(Forecaster):
         given = fields_of(state["state"]) or {}
         capacity, d = len((fields_of(given["span"]) or {})["L"]), self.problem.n_features
         if capacity < FIRST or capacity > 2**20:
-            raise UsageError(f"state.state.span.L must have {FIRST} rows or more, got {capacity}")
+            raise UsageError(f"state.state.span.L must have {FIRST} to {2**20:,} rows, got {capacity:,}")
         blocks = Blocks.initial(self.problem.n_classes, capacity, self.regularization)
         learner = self.state.learner._replace(blocks=blocks, h=np.zeros((self.problem.n_classes, capacity)))
         self.state = State(Span.empty(capacity, d), learner)
@@ -206,7 +206,10 @@ class KernelSpanForecaster(Forecaster):
         return found + 2.0 * self.norm_bound * float(self.state.span.lost[0])
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far, in nats, against rows of norm at most B; NaN for "gaussian"."""
+        """Return the data-dependent bound on the regret so far, in nats, against models with rows of norm at most B.
+
+        The result is NaN for the kernel "gaussian".
+        """
         return math.nan if self.kernel == "gaussian" else self.space_certificate()
 
     def _dimension(self, rounds: float) -> float | None:
@@ -217,7 +220,7 @@ class KernelSpanForecaster(Forecaster):
         return max(min(d if self.kernel == "linear" else math.comb(d + self.degree, self.degree), rounds), 1.0)
 
     def _left_out(self, rounds: float) -> float:
-        """Return the largest regret in these rounds that the tolerance may cause."""
+        """Return a bound on the regret in `rounds` rounds due to contexts within the tolerance of the span."""
         return 2.0 * self.norm_bound * max(self.tolerance, 1e-7) * self.feature_radius * rounds
 
     def effective_dimension(self, X: Floats, scale: float) -> float:

@@ -25,8 +25,9 @@ def content_order(X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
     * a dense table is stored as sparse, or the reverse.
 
     Rows are sorted by a 64-bit hash of the ranks of their entries within the columns. The hash covers the target and
-    the first 1, 3, 7, ... columns, as many as are needed to distinguish all rows, or all columns. Rows with equal
-    hashes stay in the given order. Among a million rows the probability of a collision is 3e-8.
+    the first 1, 3, 7, ... columns: as many as are needed to distinguish all rows, and all columns if none of these
+    numbers is enough. Rows with equal hashes stay in the given order. Among a million rows the probability of a
+    collision is 3e-8.
 
     Cost: one sort for each column used. Most samples of real numbers need one to three columns.
     """

@@ -87,8 +87,8 @@ class Scratch(NamedTuple):
 
     V (STEPS + 1, K, d) is the Lanczos basis. `alpha` and `beta` (STEPS + 1,) are the diagonal and the off-diagonal of
     T. y (STEPS + 1,) is the solution in that basis. s (STEPS + 1,) is the derivative of y in the shift
-    :math:`\nu - \nu_0`, and t (STEPS + 1,) has the quotients of the tridiagonal solver. x, `mu` and g have shape (d,);
-    `square` has shape (d, d).
+    :math:`\nu - \nu_0`, and t (STEPS + 1,) holds the quotients of the tridiagonal solver. x, `mu` and g have shape
+    (d,); `square` has shape (d, d).
     """
 
     V: Floats
@@ -107,8 +107,8 @@ class Programme(NamedTuple):
     r"""The programme's data, its solution, its inverses, and work arrays.
 
     C (K, S), packed, and b (K, d) are the quadratics. W (K, d) is the solution. N (K, S) and M (S,), packed, and h (K,
-    d) with :math:`h_k = N_k b_k` belong to :math:`\nu_0`. Rows are padded with leading zeros to a multiple of eight.
-    `radius` is D, or infinite without a ball. The constants that index `nu` (3,) and `tally` (6,) describe their
+    d) with :math:`h_k = N_k b_k` are computed at :math:`\nu_0`. Rows are padded with leading zeros to a multiple of
+    eight. `radius` is D, or infinite without a ball. The constants that index `nu` (3,) and `tally` (6,) describe their
     entries. For large problems, `low_C`, `low_N` and `low_M` describe which matrices have the low-rank form.
     """
 
@@ -270,7 +270,8 @@ def add_up(rows, total):
 
 @njit
 def couple(qp, out, sign):
-    r"""Set :math:`\text{out}_k` to :math:`\text{sign}\, (\text{out}_k - N_k \mu)` with :math:`\mu = M \sum_k \text{out}_k`.
+    r"""Multiply :math:`\text{out}_k - N_k \mu` by `sign` (1 or -1), with :math:`\mu = M \sum_k \text{out}_k`; store it
+    in `out`.
 
     After this step the columns sum to zero.
     """

@@ -7,12 +7,12 @@ from banditlab.numerics.jit import njit
 
 @njit
 def fill_row(numbers, centers, scales, places, most, divisor, root, hair, constant, x):
-    r"""Write the context of p numbers into x (d,), which already has the nominal features, and return True.
+    r"""Complete the context x (d,) of a row, which already contains the nominal features, and return True.
 
-    `x[places[j]]` is set to :math:`(v_j - \text{center}_j)/\text{scale}_j`. If the squared norm of these and the
-    nominal features is NaN or at least `most`, the function returns False and x is undefined. Otherwise the features
-    are divided by `divisor` and `root` in turn, and multiplied by `hair`. The last entry is set to `constant`, unless
-    that is NaN.
+    For the row's numbers :math:`v_j`, `x[places[j]]` is set to :math:`(v_j - \text{center}_j)/\text{scale}_j`. If the
+    squared norm of all features is NaN or at least `most`, the function returns False and x is undefined. Otherwise the
+    features are divided by `divisor` and `root` in turn, and multiplied by `hair`, a factor slightly below 1 that keeps
+    norms at most R. The last entry is set to `constant`, unless `constant` is NaN.
     """
     size = x.shape[0]
     if constant == constant:

@@ -1,8 +1,9 @@
 r"""An array of models as in `class_inverses`, in the coordinates of a sketch of the contexts of all models.
 
 Problem. M models over contexts of :math:`\mathbb{R}^d` take :math:`M d^2/2` numbers of memory and as many
-multiplications per round. If the contexts lie mostly in :math:`m < d` directions Q (see `frequent_directions`),
-:math:`P_i` is nearly determined by these directions. It is therefore approximated within the family
+multiplications per round. If the contexts lie mostly in :math:`m < d` directions Q (see `frequent_directions`), the
+inverse :math:`P_i` of :math:`A_i` is nearly determined by these directions. It is therefore approximated within the
+family
 
 .. math::
 
@@ -15,8 +16,9 @@ Reading. For a context with coordinates :math:`a = Q x` and a remainder of squar
     x'P_i x = a'B_i a + p_i\, \text{rest}. \tag{2}
 
 Update. :math:`A_i + w x x'` has the inverse :math:`P_i - s v v'`, :math:`v = P_i x`, :math:`s = w/(1 + w x'P_i x)`,
-which is outside the family. Its block in Q is exact. Outside Q, :math:`w x x'` adds :math:`w\, \text{rest}` to the
-trace of :math:`A_i`, which is distributed equally over the directions:
+which is outside the family. Its block :math:`Q (P_i - s v v') Q'` is stored exactly. Outside Q, :math:`w x x'` adds
+:math:`w\, \text{rest}` to the trace of :math:`A_i`. This increase is distributed equally over the :math:`d - m`
+directions outside Q:
 
 .. math::
 
@@ -82,7 +84,7 @@ from banditlab.numerics.row_products import add_product, clear, times
 class SketchedInverses(NamedTuple):
     """The models: B (M, S), the packed matrices :math:`B_i`; p (M,); H (M, D) and E (M, mp).
 
-    :math:`h_i` is :math:`H_i + Q'E_i`. D and mp are d and m, padded. `places` (mp,) has the positions of the diagonal
+    :math:`h_i` is :math:`H_i + Q'E_i`. D and mp are d and m, padded. `places` (mp,) holds the positions of the diagonal
     in a packed B. Work arrays: u (mp,), :math:`B_i a`; `square` and `turned` (mp, mp).
     """
 
@@ -173,7 +175,7 @@ def widen(inverses, sketch):
 
 @njit
 def rotate(inverses, sketch):
-    """Rotate the models with the basis, between the sketch's `shrink` and `replace_basis`."""
+    """Rotate the models with the basis; to be called after the sketch's `shrink` and before its `replace_basis`."""
     R, lost, square, turned = sketch.scratch.R, sketch.scratch.lost, inverses.square, inverses.turned
     add_product(inverses.H, inverses.E, sketch.Q)
     clear(inverses.E)

@@ -1,8 +1,8 @@
 """States of several learners as one state whose arrays have a leading axis, so kernels are compiled once.
 
 `stack` and `member` accept states with any fields. A learner's kernels run on `member(s, i)` as on the learner's own
-state, and change the stack's arrays in place. They never change the numbers in a state, which a stack stores as
-vectors.
+state, and change the stack's arrays in place. A stack stores the numbers of its states as vectors; kernels never change
+these.
 """
 
 from __future__ import annotations

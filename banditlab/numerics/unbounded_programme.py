@@ -40,8 +40,8 @@ def scores(qp, x, z):
 
 @inline
 def learn(qp, i, x, weight, step):
-    r"""Add :math:`(\text{weight}/2) (x'W_i)^2 + \text{step}\, x'W_i` and write the minimiser into W, with or without a
-    ball.
+    r"""Add :math:`(\text{weight}/2) (x'W_i)^2 + \text{step}\, x'W_i` to the objective and write its minimiser into W,
+    with or without a ball.
     """
     if (qp.tally[ROUNDS] + 1) % CHECK <= 1 or qp.radius < math.inf or qp.nu[REFERENCE] > 0.0:
         add(qp, i, x, weight, step)

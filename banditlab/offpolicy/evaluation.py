@@ -137,7 +137,7 @@ def evaluate(
     """
     one_of("logger", logger, tuple(BOUNDS))
     if not 0.0 < probability("level", level) < 1.0:
-        raise UsageError(f"level must lie between 0 and 1, got {level:g}")
+        raise UsageError(f"level must lie strictly between 0 and 1, got {level:g}")
     sums, faults = None, Counter[str]()
     for part in [log] if isinstance(log, Log) or not isinstance(log, Iterable) else log:
         if not isinstance(part, Log):
@@ -243,7 +243,7 @@ class _Sums:
 
 
 def _shift(rows: Rows, expected: Floats) -> Floats:
-    """Return the terms (n,) that a reward model adds to the weighted rewards. Each is at least -`DEPTH`; its mean is 0.
+    """Return the terms (n,) that a reward model adds to the weighted rewards: at least -`DEPTH`, of expectation 0.
 
     expected (n, K) are the target's probabilities times the model's predictions.
     """

@@ -1,4 +1,4 @@
-"""Base classes of forecasters, whose methods predict and update the bandit reduction calls."""
+"""Base classes of forecasters. The bandit reduction calls their methods `predict` and `update`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Forecaster(Player, ABC):
 
     @classmethod
     def settings_at(cls, norm_bound: float, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings for a comparison with the ball of `norm_bound`; given settings take precedence."""
+        """Return settings for a comparison with the best model in a ball; `given` takes precedence."""
         return {"norm_bound": norm_bound} | dict(given)
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Forecaster(Player, ABC):
         Raises
         ------
         IncompatibleError
-            This forecaster accepts classes only.
+            This forecaster accepts only single classes as labels.
         UsageError
             The label is not a distribution, or the context is invalid.
         """
@@ -157,7 +157,10 @@ class KernelForecaster(Forecaster):
         return logits
 
     def update(self, context: Floats, label: int) -> None:
-        """Update with the class `label` of `context` (d,). Errors are as for `predict`, and for a label out of range."""
+        """Update with the class `label` of `context` (d,).
+
+        A label out of range, or a context that `predict` rejects, raises a UsageError.
+        """
         x = as_context(context, self.problem)
         y = as_class("the label", label, self.problem.n_classes)
 

@@ -1,8 +1,9 @@
-r"""Anytime-valid intervals, which hold at all times simultaneously, so a mean may be monitored and stopped at any time.
+r"""Anytime-valid intervals, which hold at all times simultaneously, so monitoring may stop at any time.
 
 Let :math:`X_i` in [0, 1] have the conditional mean :math:`\mu_i` given the past; it may change with i. Let :math:`G_i`
 in [0, 1] be any predictable forecast of :math:`X_i` and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`. With probability at
-least :math:`1 - 2 \alpha`, for all t simultaneously (Theorem 4; equation 10 with :math:`c = 1`),
+least :math:`1 - 2 \alpha`, for all t simultaneously (Theorem 4 of Howard et al., see below; its equation 10 with
+:math:`c = 1`),
 
 .. math::
 
@@ -12,8 +13,8 @@ least :math:`1 - 2 \alpha`, for all t simultaneously (Theorem 4; equation 10 wit
 
     u(v) = \sqrt{k_1^2 v l + k_2^2 l^2} + k_2 l, \qquad l = \ln h(\log_\eta(v/m)) + \ln(1/\alpha), \quad v \ge m,
 
-Because :math:`X_i` is sub-Gaussian with variance 1/4, also with probability at least :math:`1 - \alpha`, for all t
-simultaneously (equation 14),
+Because :math:`X_i` is sub-Gaussian with variance proxy 1/4, it also holds with probability at least :math:`1 - \alpha`,
+for all t simultaneously (their equation 14), that
 
 .. math::
 

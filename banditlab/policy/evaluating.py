@@ -47,7 +47,7 @@ def evaluate_log(
     after: int = 0,
     **columns: str,
 ) -> Evaluated:
-    """Estimate the mean reward of a policy from a log of another policy, which may be of any length.
+    """Estimate the mean reward of a policy from a log, of any length, of another policy.
 
     Parameters
     ----------
@@ -100,7 +100,10 @@ def evaluate_log(
 
 
 def source_of(address: str, policy: str, others: Sequence[str] | None, columns: Mapping[str, str]) -> Source:
-    """Return the log at `address`, in any form; `others` are the class names in the policy's file, or None."""
+    """Return the log at `address`: a table, an event log or dsjson.
+
+    `others` are the class names in the policy's file, or None.
+    """
     columns = {name: value for name, value in columns.items() if value}
     begins = _first_bytes(address)
     is_dsjson = begins.lstrip().startswith(b"{") or address.endswith(".dsjson")
@@ -125,7 +128,9 @@ def _first_bytes(address: str) -> bytes:
 
 
 class Stream:
-    """The evaluation of a log part by part: it predicts rewards from earlier rounds and computes the target policy."""
+    """The evaluation of a log part by part: it predicts rewards from earlier rounds and computes the policy's
+    probabilities.
+    """
 
     def __init__(self, source: Source, policy: str, after: int, decider: Decider | None) -> None:
         self.source, self.policy, self.decider = source, policy, decider

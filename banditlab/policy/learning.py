@@ -98,8 +98,9 @@ def train_from_log(
 
 
 class _Pupil(Decider):
-    """A policy that learns from the rounds before a cut; later rounds are decided with the floor and without retired
-    classes.
+    """A policy that learns from the rounds before a cut.
+
+    In later rounds retired classes are excluded, and every other class has at least the probability `floor`.
     """
 
     def __init__(self, policy: Parts, names: Sequence[Name], floor: float, retired: Iterable[int]) -> None:

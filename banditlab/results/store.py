@@ -88,7 +88,7 @@ class Store:
                 (self.folder / "failed" / f"{record['run_id']}.json").unlink(missing_ok=True)
 
     def write_failure(self, run_id: str, record: dict[str, Any]) -> None:
-        """Record why a run failed; it is tried again on the next call."""
+        """Record why a run failed; the next call for the same sweep repeats the run."""
         self.write(f"failed/{run_id}.json", json.dumps(record | {"run_id": run_id}, indent=2).encode())
 
     def write_comparators(self, stream_id: str, rows: Rows, weights: dict[str, Any]) -> None:
@@ -136,7 +136,8 @@ class Store:
     # -------------------------------------------------------------------------------------------------------------- reading
 
     def done(self) -> tuple[set[str], list[str]]:
-        """Return the ids of finished runs, and the first id of each damaged shard unless that run is finished.
+        """Return the ids of finished runs, and the id of the first run in each damaged shard, if that run is not
+        finished.
 
         Damaged files are renamed and reported.
         """
@@ -165,7 +166,7 @@ class Store:
         return {Path(name).stem for name in self.files.names("failed/*.json")}
 
     def comparator_files(self, stream_id: str) -> tuple[str, str]:
-        """Return the names of two files, with a stream's comparator weights and with its rows."""
+        """Return the names of two files: that of a stream's comparator weights, and that of its comparator rows."""
         return f"comparators/{stream_id}.npz", f"comparators/{stream_id}.parquet"
 
     def comparators(self, stream_id: str) -> tuple[Rows, dict[str, Any]]:

@@ -376,9 +376,9 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         "",
         f"**A search among {sum(s.random + s.searched - s.nan for s in searches):,} certificates finds "
         f"{sum(s.false for s in searches)} that are below the regret. Of {sum(c.streams - c.nan for c in cells):,} "
-        f"certificates that were also computed with 45 digits, {sum(c.false for c in cells)} are below that value. In "
-        f"{sum(b.replaced for b in blinds):,} rounds with a wrong action, we replaced the label by another label for which "
-        f"the action is also wrong; {sum(b.different for b in blinds)} actions changed.**",
+        f"certificates that were also computed with 45 digits, {sum(c.false for c in cells)} are below the 45-digit "
+        f"value. In {sum(b.replaced for b in blinds):,} rounds with a wrong action, we replaced the label by another label for "
+        f"which the action is also wrong; {sum(b.different for b in blinds)} actions changed.**",
         "",
         "## Against 45 digits",
         "`tests/conformance/witness.py` computes the papers' update equations with full matrices and 45 digits",

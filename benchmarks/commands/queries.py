@@ -91,8 +91,9 @@ def page(
     every, tenth = (next(row for row in rows if row["query_rate"] == rate) for rate in (1.0, 0.1))
     settings, above = sum(s.random + s.searched for s in searches), sum(s.above for s in searches)
     answer = (
-        f"With a tenth of the labels it makes {tenth['mistakes'] / every['mistakes']:.2f} times as many mistakes as with all. "
-        f"The bounds are exceeded in {above} of {settings:,} settings.\n"
+        f"With a tenth of the labels the forecaster makes {tenth['mistakes'] / every['mistakes']:.2f} times as many "
+        f"mistakes as with all labels. A search over {settings:,} small problems finds {above} in which a bound is "
+        "exceeded.\n"
     )
     lines = [
         f"| {row['query_rate']:g} | {row['queries']:,.0f} | {row['mistakes']:,.0f} ± {row['standard_error']:.0f} | "

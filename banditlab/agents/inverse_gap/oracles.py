@@ -1,6 +1,6 @@
 r"""The oracles of FastCB and SquareCB, which predict the probability that each class would be correct.
 
-An oracle has a state and two kernels, which do not use the probabilities of the actions:
+An oracle consists of a state and two compiled functions, which do not use the probabilities of the actions:
 
 * `margins_kernel(state, x, z)` writes :math:`z_k`, :math:`k = 0, \dots, K-1`, with
   :math:`P(k \text{ is correct}) = \mathrm{sigmoid}(z_k)`.
@@ -131,7 +131,9 @@ AUTO_REGULARIZATION = 0.003
 
 
 def curvature_of(word: float | str, margin_bound: float) -> float:
-    """Return AIOLI's c: a given number, or by the rule "simple" or "tight" for margins up to `margin_bound`."""
+    """Return AIOLI's c: `word` itself if it is a number, or the value of the rule "simple" or "tight" for margins up to
+    `margin_bound`.
+    """
     words = {"simple": 0.5 / (1.0 + margin_bound), "tight": tight_curvature(margin_bound)}
     return resolve("curvature", word, words)
 
@@ -142,7 +144,7 @@ def aioli_prefetch(models, X, t, behind):
 
 
 class PerClassAIOLI(Oracle):
-    """An AIOLI model per class, with any form of its matrices: settings and kernels."""
+    """The settings and kernels of one AIOLI model per class; `second_order` selects the form of the matrices."""
 
     margins_kernel = margins
     learn_kernel = learn
@@ -185,7 +187,7 @@ class PerClassAIOLI(Oracle):
 
     @staticmethod
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the settings with `challenger` times the regularization, or None if challenger is 0."""
+        """Return the settings with the regularization multiplied by `challenger`, or None if `challenger` is 0."""
         factor = settings["challenger"]
         return settings | {"regularization": factor * settings["regularization"]} if factor > 0.0 else None
 
@@ -224,8 +226,8 @@ AUTO_GRID_MARGIN = 4.0
 
 
 class GridState(NamedTuple):
-    """The state: `models`, where class k has those from :math:`k N` to :math:`k N + N - 1`, and their log weights `w`
-    (K, N).
+    r"""The state: `models`, of which those with indices :math:`k N, \dots, k N + N - 1` belong to class k, and their
+    log weights `w` (K, N).
 
     `z` (K N,), `Z` (N, 2) and `both` (2,) are work arrays.
     """
@@ -310,7 +312,7 @@ class GridOracle(Oracle):
 
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> GridState:
-        """Return :math:`K N` models; the models of a class have equal weights."""
+        """Return :math:`K N` models; the N models of a class have equal weights."""
         K, N = n_classes, settings["grid_size"]
         B = settings["norm_bound"] * settings["grid_ratio"] ** np.arange(N)
         c = np.array([curvature_of(settings["curvature"], b * radius) for b in B])

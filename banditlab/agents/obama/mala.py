@@ -1,6 +1,6 @@
 r"""OBAMA's posterior by persistent Langevin chains (MALA), asymptotically exact.
 
-The potential includes every past hit, a round in which the action was right. The chains store
+The potential is a sum over all past hits (rounds in which the action was right). The chains store
 :math:`W / \text{deviation}` and use the context :math:`\text{deviation}\, x`. The prior is then :math:`N(0, I)`, and
 the limits on the step size do not depend on the units of the contexts.
 """
@@ -83,7 +83,7 @@ def initial_state(
 
 
 def run_chains(state: State, X: Floats, C: Floats, rng: np.random.Generator) -> None:
-    """Advance every chain by its steps on the posterior of the hits so far.
+    """Advance every chain by `steps` Langevin steps (see `initial_state`) on the posterior given the hits so far.
 
     X (m, d) contains the contexts of the hits, and C (m, K) the total weight of the hits by context and label.
     """

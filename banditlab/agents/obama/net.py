@@ -80,10 +80,10 @@ def grid(n: int, n_classes: int, n_features: int, deviation: float) -> tuple[Flo
     r"""Return at most n nodes (N, K, d) with log weights (N,): the trapezoidal rule for
     :math:`N(0, \text{deviation}^2 I)`.
 
-    Only W minus its mean row matters. It is :math:`Q \theta`, where the rows of :math:`Q'` (K-1, K) are
-    orthonormal and orthogonal to the vector of ones, so the coordinates :math:`\theta` (K-1, d) are
-    :math:`N(0, \text{deviation}^2 I)` too. For a smooth density that decays to 0 at both ends, the error of the rule
-    decreases faster than any power of the spacing, once the spacing is below the posterior's deviation.
+    Only W minus its mean row matters. It is :math:`Q \theta`, where the rows of :math:`Q'` (K-1, K) are orthonormal and
+    orthogonal to the vector of ones, so the coordinates :math:`\theta` (K-1, d) are :math:`N(0, \text{deviation}^2 I)`
+    too. For a smooth density that decays to 0 at both ends, the error of the rule decreases faster than any power of
+    the spacing, once the spacing is below the posterior's standard deviation.
     """
     size = (n_classes - 1) * n_features
     # Every combination of the nodes of the axes, and the prior's density there.
@@ -95,7 +95,7 @@ def grid(n: int, n_classes: int, n_features: int, deviation: float) -> tuple[Flo
 
 
 def per_axis(n: int, size: int) -> int:
-    """Return the number of nodes along each of `size` axes, for n nodes in total."""
+    """Return the number of nodes along each of `size` axes of a grid with at most n nodes in total."""
     return int(n ** (1.0 / size) + 1e-9)
 
 
@@ -116,8 +116,8 @@ def resolution(state: State, deviation: float) -> float:
 
 
 def edge(state: State, deviation: float) -> float:
-    """Return the posterior's weight on the grid's outermost nodes, which is a rounding error if the grid is wide
-    enough.
+    """Return the posterior's weight on the grid's outermost nodes. If the grid is wide enough, this weight is as small
+    as a rounding error.
     """
     N, K, _ = state.M.shape
     theta = np.einsum("ck,nkj->ncj", helmert(K), state.M).reshape(N, -1)

@@ -15,12 +15,12 @@ from banditlab.validation import positive
 
 
 class CobaAgent(PickledBySettings, PeerAgent):
-    """An agent with a learner of `coba.learners`: one ridge regression of the bit on context x class products, with
-    K d weights.
+    """An agent with a learner of `coba.learners`: one ridge regression of the bit on the products of context and class,
+    with K d weights.
 
-    A class is the one-hot vector :math:`e_k` for coba, and the features are those of x crossed with it (coba's
-    `features = ["ax"]`), so the forecast is :math:`W x`. coba returns its probabilities and banditlab draws the
-    action, because the state of coba's generator can be neither read nor pickled.
+    coba represents class k by the one-hot vector :math:`e_k`. The features are the products of the entries of x and
+    :math:`e_k` (coba's `features = ["ax"]`), so the forecast is :math:`W x`. coba returns its probabilities and
+    banditlab draws the action, because the state of coba's generator can be neither read nor pickled.
     """
 
     requires = ("coba",)
@@ -62,7 +62,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
 
 
 class CobaLinUCB(CobaAgent):
-    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context x class products, with confidence bounds.
+    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context-class products, with confidence bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
@@ -79,7 +79,7 @@ class CobaLinUCB(CobaAgent):
     Parameters
     ----------
     alpha
-        Amount of exploration, above 0 (:math:`\alpha` in coba, its default 1).
+        Amount of exploration, above 0 (`alpha` in coba, whose default is also 1).
 
     Raises
     ------
@@ -104,17 +104,17 @@ class CobaLinUCB(CobaAgent):
 
 
 class CobaLinTS(CobaAgent):
-    r"""coba's `LinTSLearner`: Thompson sampling with a joint ridge regression of the bit on context x class products.
+    r"""coba's `LinTSLearner`: Thompson sampling with a joint ridge regression of the bit on context-class products.
 
     Problem: bandit multiclass; the reward is the bit.
 
     Update rule: coba's own. Let :math:`z = x \otimes e_k`, :math:`B = I + \sum z z'` over the rounds played, and
     :math:`\mu = B^{-1} \sum z\,\text{reward}`. The agent draws b from :math:`N(\mu, \text{variance}\, B^{-1})` and
-    plays the class with the highest :math:`z'b`. Ties to five digits are broken uniformly. Probabilities are
-    conditional on the draw.
+    plays the class with the highest :math:`z'b`. Values that agree to five digits count as tied, and ties are broken
+    uniformly. The action probabilities are conditional on b.
 
-    coba 8.1.0 draws from a generator with seed 1 whatever its own seed is, so repetitions would share their draws. The
-    adapter replaces it by a generator that is seeded from the agent's generator.
+    coba 8.1.0 draws from a generator with seed 1 whatever seed is passed to it, so all repetitions would use the same
+    draws. This class replaces that generator by one that is seeded from the agent's generator.
 
     Guarantee: none; `bound` returns None.
 
@@ -124,7 +124,7 @@ class CobaLinTS(CobaAgent):
     Parameters
     ----------
     variance
-        Factor on the covariance, above 0 (v in coba, its default 1).
+        Factor on the covariance, above 0 (`v` in coba, whose default is also 1).
 
     Raises
     ------

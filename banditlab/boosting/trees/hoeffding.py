@@ -41,7 +41,7 @@ class Columns(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The arrays of a tree (see `hoeffding_kernels`). A larger array comes in a new tuple, never in place."""
+    """The arrays of a tree (see `hoeffding_kernels`). To enlarge an array, a new tuple is created."""
 
     nodes: NDArray[np.int64]
     values: Floats
@@ -105,8 +105,8 @@ class HoeffdingTree(ProbableLearner):
         :math:`\delta`, the accepted probability of a wrong split, in (0, 1); "random" draws it log-uniformly in
         [0.01, 0.9].
     tie_threshold
-        :math:`\tau` in (0, 1): if the Hoeffding bound is below it, the leaf splits whatever the lead is; "random" is as
-        in `split_confidence`.
+        :math:`\tau` in (0, 1): if the Hoeffding bound is below it, the leaf splits whatever the lead is; "random" draws
+        it as for `split_confidence`.
     prior
         Weight of a class without examples at a leaf, 0 or above; the weight of later examples is added to it.
     largest_share
@@ -123,12 +123,13 @@ class HoeffdingTree(ProbableLearner):
         does not apply if there are nominal columns.) In that code boosters use weights above the grace period, which
         cause such attempts after a single example, so these trees stay small. Also, the count of each category in each
         class at a leaf is higher by 1. A nominal split creates as many leaves as categories have occurred, and assigns
-        them to the first categories, whichever occurred. Below a category without a leaf the split predicts from its
-        own counts. If no feature separates the examples, a leaf splits nonetheless in case of a tie.
+        them to the first categories, even if other categories have occurred. For a category without a leaf, the
+        prediction uses the counts at the split. If no feature separates the examples, a leaf nonetheless splits if the
+        bound is below the tie threshold.
     one_hot
         Number of columns of each nominal feature. For instance, [4, 4, 3] means that the first 11 columns are three
-        nominal features of 4, 4 and 3 categories, one-hot encoded; later columns are numeric. A feature whose columns
-        are all 0 has one further category.
+        nominal features of 4, 4 and 3 categories, one-hot encoded; later columns are numeric. If all columns of a
+        feature are 0, this counts as one further category.
     ordered
         Indices, from 0, of nominal features with ordered categories. Each becomes one numeric feature, the number of
         its category, or -1 if all its columns are 0.
@@ -182,7 +183,7 @@ class HoeffdingTree(ProbableLearner):
         self._scratch = np.zeros((SCRATCH, K))
 
     def _set_tuning(self, grace_period: Any, split_confidence: Any, tie_threshold: Any) -> None:
-        """Set these settings. Three numbers are drawn in any case; those for "random" settings are used."""
+        """Set the three settings. A number is drawn for each of them, and used only if the setting is "random"."""
         period = int(self.rng.integers(*GRACE_PERIODS, endpoint=True))
         least, most = map(math.log, LOOSENESS)
         shares = np.exp(self.rng.uniform(least, most, size=2)).tolist()
@@ -206,7 +207,7 @@ class HoeffdingTree(ProbableLearner):
         self._nominal = [group for group in groups if group not in self._ordered]
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state returned by `get_state` of an object with the same settings, with its capacity."""
+        """Restore a state that `get_state` of an object with the same settings returned; arrays take its sizes."""
         given = fields_of(state["state"]) or {}
         columns = len(self._nominal) + len(self._ordered) + self.problem.n_features - self._numeric
         require_tree(given, self.state, self.starts, columns)

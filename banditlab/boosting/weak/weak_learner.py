@@ -62,11 +62,11 @@ class WeakLearner(Player, ABC):
 class ProbableLearner(WeakLearner):
     """A weak learner that estimates the probability of each class, and predicts the class with the least expected cost.
 
-    Without costs it predicts the most probable class. Ties are broken at random, with one uniform per prediction
-    whether there is a tie or not.
+    Without costs it predicts the most probable class. Ties are broken at random. For this purpose each prediction draws
+    one uniform number in [0, 1), even without a tie.
 
-    A booster may obtain the estimates of all its learners and choose for them in one kernel, with the same uniforms. If
-    a learner overrides `predict`, that method is called.
+    A booster may instead obtain the estimates of all its learners and make their predictions in one kernel, with the
+    same draws. If a learner overrides `predict`, that method is called.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:

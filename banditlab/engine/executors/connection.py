@@ -38,7 +38,7 @@ def connected(where: Any, seconds: float) -> Iterator[Any]:
     Raises
     ------
     UsageError
-        The address does not exist.
+        `where` is not an address, a scheduler file, `local:N`, a Client or a Dask cluster.
     ClusterError
         No scheduler responds there.
     """

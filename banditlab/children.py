@@ -48,7 +48,7 @@ def python(code: str, *arguments: str) -> list[str]:
 def import_path() -> list[str]:
     """Return `sys.path` for a child, with the standard library first, and the working folder and script's folder last.
 
-    Folders are absolute. The position of this package's folder does not change.
+    Folders are absolute. The folder that contains this package keeps its position, even if it is the working folder.
     """
     here = ""
     with contextlib.suppress(OSError):  # the folder was removed

@@ -1,4 +1,4 @@
-"""Write files so that each is complete on disk or absent, with the usual permissions of a new file."""
+"""Write files atomically, with the usual permissions of a new file: after a crash, a file is complete or as before."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Table = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 def modules_of(others: Mapping[str, Sequence[str]], built_in: Table | None = None) -> dict[str, str]:
-    """Return the module of every public name, for names listed by module (`others`) and classes in a table (`built_in`)."""
+    """Return the module of each public name; `others` lists names by module, and `built_in` is a table of classes."""
     modules = {name: module for module, names in others.items() for name in names}
     return modules | {name: module for kind in (built_in or {}).values() for name, (_, module) in kind.items()}
 
@@ -53,7 +53,7 @@ def lazy_names(
 def after_import(module: str, act: Callable[[], None]) -> None:
     """Call `act` after each import or reload of `module`, and now if it is already imported.
 
-    A second call of `act` must have no effect. An error in `act` is also an error of the import.
+    A second call of `act` must have no effect. If `act` raises an error, the import raises it.
     """
     sys.meta_path.insert(0, _Watcher(module, act))
     if sys.modules.get(module) is not None:  # None prevents the import
@@ -64,7 +64,7 @@ class _Watcher:
     """A finder of one module that delegates to later finders, and returns a loader that calls `act` at the end.
 
     The finder is never removed, because an import may fail and be repeated, finders are also used without an import
-    (`importlib.util.find_spec`), and another thread that iterates over the list could skip a finder.
+    (`importlib.util.find_spec`), and another thread that iterates over `sys.meta_path` could skip a finder.
     """
 
     def __init__(self, module: str, act: Callable[[], None]) -> None:

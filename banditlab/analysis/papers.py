@@ -67,7 +67,7 @@ def export(
     Parameters
     ----------
     out
-        The results folder; captions state whether the sweep is unfinished.
+        The results folder. If its sweep is unfinished, the captions say so.
     folder
         The output folder; OUT/export by default.
     formats
@@ -238,7 +238,7 @@ def _cell(name: str, row: dict[Any, Any], key: str) -> str:
 
 
 def _setting(call: str, player: str) -> str:
-    r"""Return the arguments that are not in the player's label: "$\\gamma$ = 0.1, $B$ = 3, \\texttt{decoding=sample}"."""
+    r"""Return the arguments that are not in the player's label, such as "$\\gamma$ = 0.1, $B$ = 3"."""
     symbols, others = [], []
     for name, value in re.findall(r"([\w.]+)=(\"(?:[^\"\\]|\\.)*\"|[^,]*)", call.partition("(")[2].removesuffix(")")):
         shown = tex(formats.short(float(value)) if formats.is_number(value) else value.strip('"'))

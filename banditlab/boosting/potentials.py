@@ -97,8 +97,8 @@ def at(a, degree, b, other, power):
 
 @njit(arrays="new")
 def row_kernel(tables, m, lead, row, degrees):
-    r"""Write the potentials with m votes to come into row (k+1,), where lead (k-1,) has the :math:`s_r - s_l` in
-    ascending order.
+    r"""Write the potentials for m remaining votes into row (k+1,); lead (k-1,) contains the differences
+    :math:`s_r - s_l` in ascending order.
 
     `row[LOST]` is :math:`\phi(s)`. `row[TIED]` is :math:`\phi(s) - \phi(s + e_r)`, the probability that r ties for the
     most votes. `row[LOST_BY + l]` is :math:`\phi(s + e_l) - \phi(s)`, the probability that r wins and that one more
@@ -179,7 +179,7 @@ class Potentials(ABC):
 
     @abstractmethod
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
-        r"""Return the cost of each class l, shape (k,), after votes (k,).
+        r"""Return the cost of each class l, shape (k,), given the votes (k,) so far.
 
         It is
         :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes} + e_{\text{label}})`.
@@ -229,7 +229,7 @@ class ExactPotentials(Potentials):
         return float(self._row(m, [int(votes[label] - v) for l, v in enumerate(votes) if l != label])[0][LOST])
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
-        r"""Return the cost of each class l, shape (k,), after votes (k,).
+        r"""Return the cost of each class l, shape (k,), given the votes (k,) so far.
 
         It is
         :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes} + e_{\text{label}})`.
@@ -279,8 +279,9 @@ def count_kernel(uniforms, favoured, counts):
 def sampled_row_kernel(counts, votes, label, costs):
     r"""Write :math:`\phi(\text{votes} + e_l) - \phi(\text{votes} + e_{\text{label}})` into costs (k,).
 
-    :math:`\phi` is the mean over counts (draws, k). Returns :math:`\phi(\text{votes})`. All l use the same draws, so no
-    estimated cost is negative.
+    :math:`\phi` is estimated by the fraction of draws in which the label loses; counts (draws, k) contains the
+    remaining votes of each draw. Returns :math:`\phi(\text{votes})`. All l use the same draws, so no estimated cost is
+    negative.
     """
     draws, k = counts.shape
     costs[:] = 0.0
@@ -366,7 +367,7 @@ class SampledPotentials(DrawnPotentials):
         return float(sampled_row_kernel(self._counts[self._checked(m)], votes, label, np.empty(self.n_classes)))
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
-        r"""Return the estimated cost of each class l, shape (k,), after votes (k,).
+        r"""Return the estimated cost of each class l, shape (k,), given the votes (k,) so far.
 
         It estimates
         :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes} + e_{\text{label}})`.

@@ -26,8 +26,8 @@ def aggregating(
     :math:`h = \min(1, n/(4 B R T))`.
 
     The argument: the loss of the mixture is :math:`-\ln` of the mean of :math:`e^{-L(W)}` over the prior. The ball
-    shrunk by h towards :math:`W^*` has mass :math:`h^n`, and on it :math:`L \le L(W^*) + 4 B R T h`, because the loss
-    changes by at most the range of the logits' change.
+    shrunk towards :math:`W^*` by the factor h has mass :math:`h^n`, and on it :math:`L \le L(W^*) + 4 B R T h`. The
+    reason is that the loss of a round changes by at most the largest minus the smallest change of a logit.
     """
     n = n_classes * n_features
     return _shrink(n, 4.0 * norm_bound * radius * rounds, 0.0) + _smoothing(rounds, smoothing)
@@ -45,8 +45,8 @@ def aggregating_quadrature(
     :math:`-T \ln(1 - \mu)` plus the minimum over h of :math:`-\ln(h - 2 w) + 4 B R T h`.
 
     The argument: the weight of the nodes below a point and the length of the interval below it interlace (Chebyshev,
-    Markov, Stieltjes). The nodes inside the interval :math:`[-2 B, 2 B]` shrunk by h towards :math:`\theta^*` therefore
-    have at least the weight :math:`h - 2 w`.
+    Markov, Stieltjes). Shrink the interval :math:`[-2 B, 2 B]` towards :math:`\theta^*` by the factor h: the nodes
+    inside it therefore have a total weight of at least :math:`h - 2 w`.
     """
     return _shrink(1, 4.0 * norm_bound * radius * rounds, 2.0 * heaviest) + _smoothing(rounds, smoothing)
 
@@ -63,8 +63,8 @@ def aggregating_fine_quadrature(
     :math:`1 + \ln(4 B R T) - \ln(1 - \delta) - T \ln(1 - \mu)`.
 
     The first two terms are those of `aggregating` in one dimension. :math:`\delta` is `quadrature_error`, which
-    decreases like :math:`e^{-N^2 / (T (B R + B^2 R^2/2))}`. The result is NaN if there are too few nodes, so
-    :math:`\delta` is above 1/2; `aggregating_quadrature` holds in that case.
+    decreases like :math:`e^{-N^2 / (T (B R + B^2 R^2/2))}`. The result is NaN if :math:`\delta` is above 1/2, because
+    there are too few nodes; `aggregating_quadrature` holds in that case.
     """
     error = quadrature_error(rounds, norm_bound, radius, nodes)
     if not error <= 0.5:
@@ -79,9 +79,10 @@ def quadrature_error(rounds: float, norm_bound: float, radius: float, nodes: int
 
     L is the loss of T rounds. Let :math:`\theta = 2 B u` with u in the ellipse with foci -1 and 1 and half axes
     :math:`\cosh s`, :math:`\sinh s`. There :math:`|\mathrm{sigmoid}|` is at most its value at the real part divided by
-    :math:`\cos(B R \sinh s)`, and the real part leaves [-1, 1] by at most :math:`\cosh s - 1`. The integrand is
-    therefore at most M times its maximum on [-1, 1]. The error of Chebyshev series of degree :math:`2N - 1` is
-    :math:`2 M e^{-s (2N-1)}/(e^s - 1)`. It applies to the rule and to the mean, and the mean is at least
+    :math:`\cos(B R \sinh s)`, and the real part leaves [-1, 1] by at most :math:`\cosh s - 1`. The integrand on the
+    ellipse is therefore at most a factor M times its maximum on [-1, 1]. Its Chebyshev series of degree :math:`2N - 1`
+    has an error of at most :math:`2 M e^{-s (2N-1)}/(e^s - 1)` times the maximum. The rule and the mean of the
+    integrand each differ from those of the series by at most that error, and the mean is at least
     :math:`e^{-(1 + \ln(4 B R T))}` times the maximum. The bound holds for any s.
     """
     T, b = rounds, norm_bound * radius

@@ -86,14 +86,14 @@ def aioli_theorem_4(rounds: float, n_features: int, margin_bound: float, radius:
 
 @within(beyond=math.inf)
 def aioli_steps(rounds: float, margin_bound: float, radius: float, regularization: float) -> float:
-    r"""Return the number of gradient steps in Theorem 4, with Theorem 7 as corrected in docs/errata.md.
+    r"""Return the number of gradient steps per round that Theorem 4 needs, as corrected in docs/errata.md (entry 8).
 
     .. math::
 
         (4 + R^2/\lambda) \ln[(n^2 R^2/\lambda) (1 + R^2/(4 \lambda) + (n-1) R^2/(16 (1+BR) \lambda))],
 
     rounded up. It follows from Lemma 3 for the error at which the last term of `aioli_inexact` is 1. If the logarithm
-    is not above 0, :math:`\theta = 0` is accurate enough.
+    is not above 0, the result is 0, because :math:`\theta = 0` is accurate enough.
     """
     n, B, R, lam = rounds, margin_bound, radius, regularization
     distance = (

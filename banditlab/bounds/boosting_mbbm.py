@@ -76,9 +76,9 @@ def mbbm_mistakes(
 ) -> float:
     r"""Return the mistake bound :math:`\phi_N^1(0) T + S \sum_i w^{i^*}`.
 
-    `error_rate` is :math:`\phi_N^1(0)`, which `banditlab.boosting` computes exactly; `weights` is the sum of the
-    upper bounds :math:`w^{i^*}` on the weights of each learner i, by which its weights are divided. By default (None)
-    they are the bounds `mbbm_error_rate` and `mbbm_weight` (Lemmas 9 and 10).
+    `error_rate` is :math:`\phi_N^1(0)`, which `banditlab.boosting` computes exactly. `weights` is
+    :math:`\sum_i w^{i^*}`, where :math:`w^{i^*}` is an upper bound on all weights of learner i; the booster divides the
+    weights of learner i by it. For None, the bounds of Lemmas 9 and 10 are used (`mbbm_error_rate`, `mbbm_weight`).
     """
     if error_rate is None:
         error_rate = mbbm_error_rate(n_classes, n_learners, edge)
@@ -126,8 +126,8 @@ def least_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
 
 @within({"edge": (LEAST, 0.5), "error_rate": (LEAST, 1.0)})
 def least_rounds(n_classes: int, edge: float, excess: float, error_rate: float) -> float:
-    r"""Return :math:`(k-1) S/(4 \gamma \epsilon)`, the least number of rounds of any booster for an error rate of
-    :math:`\epsilon`.
+    r"""Return :math:`(k-1) S/(4 \gamma \epsilon)`, the least number of rounds that any booster needs for an error
+    rate of :math:`\epsilon`.
 
     The bound is Theorem 4. The learners of its proof guess uniformly in the first :math:`k S/(4 \gamma)` rounds, in
     which every booster makes a mistake with probability :math:`1 - 1/k`. They satisfy Definition 1 if

@@ -1,7 +1,7 @@
-r"""GAF (Jézéquel, Gaillard and Rudi, NeurIPS 2021) for the multiclass logistic loss, with exact or sampled forecasts.
+r"""Regret bounds of GAF (Jézéquel, Gaillard and Rudi, NeurIPS 2021) with exact or sampled forecasts.
 
-The regret of any forecasts :math:`p_t` computed from GAF's state is at most :math:`\lambda \|W\|^2` plus the sum of
-:math:`-\ln p_{t,y} - \mathrm{loss}(z_t) - (1/2)(s - e_y)' \tilde{A} (s - e_y)`. Here :math:`z_t` and
+For the multiclass logistic loss, the regret of any forecasts :math:`p_t` is at most :math:`\lambda \|W\|^2` plus the
+sum of :math:`-\ln p_{t,y} - \mathrm{loss}(z_t) - (1/2)(s - e_y)' \tilde{A} (s - e_y)`. Here :math:`z_t` and
 :math:`s = \mathrm{softmax}(z_t)` are the logits and probabilities at the implicit step's solution. The certificate is
 this total, and the functions here bound it.
 """
@@ -41,10 +41,10 @@ def gaf_corollary_2(
     r"""Bound the regret of exact GAF by
     :math:`\lambda K B^2 + K d (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta R^2 / (2 \lambda))`.
 
-    The paper's B bounds the Frobenius norm, which is :math:`\sqrt{K} B` here. The default of `regularization` is
-    :math:`32 K d R^2`, and that of :math:`\beta` is :math:`1/(B R + \ln(K)/2 + 1)`. The result is NaN if the
-    regularization is below the theorem's limit (`gaf` holds for any regularization), or if :math:`\beta` is not known
-    to be admissible.
+    The paper's B is a bound on the Frobenius norm of W. Here B is a bound on each row's norm, so the paper's is
+    :math:`\sqrt{K} B`. The default of `regularization` is :math:`32 K d R^2`, and that of :math:`\beta` is
+    :math:`1/(B R + \ln(K)/2 + 1)`. The result is NaN if the regularization is below the theorem's limit (`gaf` holds
+    for any regularization), or if :math:`\beta` is not known to be admissible.
     """
     n, d, K, B, R = rounds, n_features, n_classes, norm_bound, radius
     lam = gaf_regularization(d, K, R) if regularization is None else regularization
@@ -233,9 +233,10 @@ def gaf_huber(
     r"""Return the regret bound of GAF on Huber's loss: :math:`\lambda B^2 + (Y^2/2) d \ln(1 + n R^2/(2 d \lambda))`.
 
     B is the bound of :math:`\|\theta\|`. If the implicit step z is within the threshold of y, the surrogate is
-    :math:`u^2/2`. The mixture's loss is at most its loss for :math:`u^2/2`, which exceeds the increase of the minimum,
-    :math:`(m - y)^2/(2 + q)`, by at most :math:`(Y^2/2) \ln(1 + q/2)`. Otherwise the minimum increases by at least
-    :math:`\text{threshold}^2/2 \ge 2 Y^2`, the largest loss of a prediction in :math:`[-Y, Y]`, and A does not change.
+    :math:`u^2/2` with u the prediction minus y. The mixture's Huber loss is at most its :math:`u^2/2`, which exceeds
+    the increase of the minimum, :math:`(m - y)^2/(2 + q)`, by at most :math:`(Y^2/2) \ln(1 + q/2)`. Otherwise the
+    minimum increases by at least :math:`\text{threshold}^2/2 \ge 2 Y^2`, the largest loss of a prediction in
+    :math:`[-Y, Y]`, and A does not change.
     """
     n, d, B, R, Y, lam = rounds, n_features, margin_bound, radius, target_bound, regularization
     return lam * B**2 + 0.5 * Y**2 * d * math.log1p(0.5 * n * R**2 / (d * lam))

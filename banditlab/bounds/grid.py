@@ -1,4 +1,4 @@
-"""The B-grid aggregator: learners with several norm bounds, mixed at learning rate 1."""
+"""Regret bound of the B-grid aggregator, which mixes learners with several norm bounds at learning rate 1."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from banditlab.bounds._theorem import theorem
     adversary="adaptive: an identity that holds for any labels, and the member's theorem",
 )
 def grid(member_regret: float, size: int) -> float:
-    r"""Return the regret bound :math:`\mathrm{Reg} + \ln(\text{size})` of a mixture of `size` members against the ball
-    of one of them.
+    r"""Return the regret bound :math:`\mathrm{Reg} + \ln(\text{size})` of a mixture of `size` members against all
+    models in the ball of one member.
 
     Reg is the regret bound of that member.
     """

@@ -19,7 +19,7 @@ SECONDS = 600
 
 
 def make_notebook(name: str, folder: str | Path = ".") -> Path:
-    """Write NAME.ipynb with its outputs to a folder and return it; no file is overwritten.
+    """Run the notebook, write it with its outputs as NAME.ipynb to a folder, and return the file; overwrite no file.
 
     Raises
     ------
@@ -63,7 +63,10 @@ def make_notebook(name: str, folder: str | Path = ".") -> Path:
 
 
 def open_file(file: Path) -> bool:
-    """Open a notebook in JupyterLab, Notebook or the system's default program; return whether one of them was found."""
+    """Open a notebook in JupyterLab, Notebook or the system's default program.
+
+    Return whether one of them was found and ended without an error.
+    """
     for server in ("jupyter-lab", "jupyter-notebook"):
         if shutil.which(server):
             return subprocess.run([server, str(file)], check=False).returncode == 0

@@ -38,7 +38,7 @@ def train(data: Path | None, out: Path, schema: Path | None, from_log: str, **op
     sources = [each for each in (data, schema, from_log or None) if each is not None]
     if len(sources) != 1 or (data is None and (options.get("label") or options["best_of"])):
         raise UsageError(
-            "train needs a table of labelled rows, or one of --schema and --from-log, without --label and --best-of"
+            "train needs a table of labelled rows; or, without --label and --best-of, either --schema or --from-log"
         )
     if any(log.values()) and not from_log:
         raise UsageError("--action, --reward, --propensity, --id and --logger need --from-log")

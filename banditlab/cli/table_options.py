@@ -54,9 +54,9 @@ def _role(written: str) -> tuple[str, str]:
 
 
 def takes(**groups: Mapping[str, tuple[Any, Any]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add groups of options to a command, which receives each group as a dict (`table` as arguments of `Table`).
+    """Add groups of options to a command. It receives each group as a dict, and `table` as arguments of `Table`.
 
-    If the table has faults, the command prints all of them and the command that corrects them, and ends.
+    If the table has faults, all faults and a corrected command line are printed, and the process exits.
     """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:

@@ -80,9 +80,9 @@ class Face(NamedTuple):
         return D - row_dots(D, self.normals)[:, None] * self.normals
 
     def joined(self, p: Point, D: Floats, B: float) -> tuple[Face, Floats] | None:
-        """Return the face with the free rows added that the step D takes out of the ball, or None if there are none.
+        """Return the face extended by the free rows that the step D moves out of the ball, or None if there are none.
 
-        Also returns D, changed so that these rows end on the tangent plane of the ball in the direction of
+        Also return D, changed so that these rows end on the tangent plane of the ball in the direction of
         :math:`W + D`.
         """
         end = p.W + D

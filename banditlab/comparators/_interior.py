@@ -113,9 +113,10 @@ def _off(p: Point, nu: Floats, B: float, mu: float) -> float:
 def _step(
     objective: Objective, p: Point, nu: Floats, D: Floats, move: Floats, B: float, mu: float
 ) -> tuple[Point, Floats, bool]:
-    """Halve the step until the residual of (KKT) decreases enough; return the point, and whether there is one.
+    """Halve the step until the residual of (KKT) decreases enough. Return the new point and multipliers,
+    and True; or the old ones and False if no step is small enough.
 
-    The products of constraints and multipliers must also stay close to each other.
+    The product of a constraint and its multiplier must not become much smaller than the mean of these products.
     """
     before, t = _off(p, nu, B, mu), longest(p.W, D, nu, move, B)
     while t > SHORTEST:

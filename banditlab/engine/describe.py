@@ -51,7 +51,7 @@ def describe_player(kind: str, id_: str, written: Mapping[str, Any], where: str)
 
 
 def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer: tuple[str, ...]) -> dict[str, Any]:
-    """Describe a player. `outer` has the settings of the players that wrap it, for suggestions in errors."""
+    """Describe a player. `outer` contains the names of the settings of players that wrap it, for hints in errors."""
     entry = registry().find(kind, id_)
     cls = entry.load()
     own = keyword_only(cls)
@@ -78,7 +78,7 @@ def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer
 
 
 def _canonical(written: Mapping[str, Any], own: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the settings with aliases replaced, except those that are names of the player's own settings."""
+    """Return the settings with aliases replaced by names of own settings; a name of an own setting is no alias."""
     found: dict[str, Any] = {}
     for key, value in written.items():
         name = ALIASES.get(key, key)
@@ -235,7 +235,7 @@ def _adapter(cls: Any, name: str) -> TypeAdapter[Any]:
 
 
 def coerce(cls: Any, name: str, value: Any, where: str) -> Any:
-    """Convert a setting to the type that its constructor declares (1 for a float becomes 1.0), as data for JSON."""
+    """Return a setting as JSON data, converted to the type in the constructor (1 for a float becomes 1.0)."""
     adapter = _adapter(cls, name)
     candidates = [value, int(value)] if isinstance(value, float) and value.is_integer() else [value]
     error: Exception | None = None

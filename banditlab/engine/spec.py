@@ -61,8 +61,8 @@ class Spec(BaseModel):
     Attributes are the keys of a spec file. `name` names the results folder, and all seeds are derived from `base_seed`.
     `environment`, `agent`, `forecaster` and `booster` are lists of blocks, each an id with settings. `checkpoints` is
     "log" (1, 2, 5 times powers of ten, plus the last round) or a list of rounds. `norm_bounds` are the norm bounds of
-    the comparators. `horizon_known = false` hides the number of rounds from the players, so "theory" settings that
-    need it are skipped with the reason.
+    the comparators. `horizon_known = false` hides the number of rounds from the players, so players with "theory"
+    settings that need it are skipped, and the reason is reported.
 
     `run_timeout` is the number of seconds after which a run is ended as a failure, or 0 for no limit. The default is an
     hour for players and environments of labs (project folders) and plug-ins, and no limit for all other runs.

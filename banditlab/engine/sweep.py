@@ -106,7 +106,7 @@ class Sweep:
         Parameters
         ----------
         jobs
-            Number of worker processes; 1 for this process.
+            Number of worker processes; with 1, this process executes the runs.
         watch
             Function that is called with the progress after every task.
         cluster

@@ -1,4 +1,4 @@
-"""Estimates from a table's columns for an encoder: values for gaps, scikit-learn's statistics, category frequencies."""
+"""An encoder's estimates from a table's columns: fill values, parameters of scalers, category frequencies."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def known_mean(known: np.ndarray) -> float:
 def learnt(steps: list[Step], columns: list[np.ndarray], scaling: str, missing: str) -> list[Step]:
     """Return the encoding steps with fill values, centers, scales and category frequencies estimated from the columns.
 
-    Each column (n,) has numbers, NaN for gaps, or category codes, -1 for gaps.
+    Each column (n,) contains numbers, with NaN for missing entries, or category codes, with -1 for missing entries.
 
-    A scaler is fitted to the known entries. For "minmax" it is fitted to imputed entries, too, so they lie in [0, 1].
+    A scaler is fitted to the known entries. For "minmax" it is fitted to fill values, too, so they lie in [0, 1].
     """
     found = list(steps)
     for i, (step, codes) in enumerate(zip(steps, columns, strict=True)):

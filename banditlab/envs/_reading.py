@@ -86,7 +86,7 @@ def with_numbers(frame: pd.DataFrame, label: str, reading: Reading, path: str) -
 
 
 def _others(text: pd.Series, declared: Reading) -> list[Reading]:
-    """Return the other notations in which all entries are numbers; of those with equal numbers, only the first.
+    """Return the other notations in which all entries are numbers; of those that give the same numbers, only the first.
 
     The list is empty if the declared notation fits.
     """
@@ -125,7 +125,7 @@ def _converted(text: pd.Series, bare: pd.Series, reading: Reading) -> pd.Series:
 
 
 def exact(text: pd.Series, numbers: pd.Series) -> bool:
-    """Return whether numbers (n,) represent their strings: no leading zero is lost, and no two large numbers become equal."""
+    """Return whether strings can be replaced by their numbers (n,): no leading zero is lost, no large numbers merge."""
     is_code = text.str.fullmatch(WHOLE).all() and text.str.fullmatch(CODE).any()
     large = numbers.abs().between(EXACT, np.finfo(float).max)
     return not is_code and numbers[large].nunique() == text[large].nunique()

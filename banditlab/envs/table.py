@@ -53,7 +53,7 @@ class Table(DataSetEnv):
     r"""The rows of a CSV, Parquet, LIBSVM or ARFF file, plain or gzipped, in a new seeded order in each pass.
 
     Columns of numbers and booleans are numeric; all other columns are nominal and one-hot encoded. The parameters below
-    describe the other steps of the encoding. Labels may be of any type; `classes` has the names of the classes
+    describe the other steps of the encoding. Labels may be of any type; `classes` contains the names of the classes
     :math:`0, \dots, K-1`.
 
     A LIBSVM file stays sparse if at most a quarter of its entries differ from 0 and it would take more than 64 MiB as a
@@ -78,8 +78,8 @@ class Table(DataSetEnv):
         The score that equals one unit of cost. An action is right if its score minus `worth` times its cost is at least
         `right_above`. With 0, costs are only reported.
     per
-        With arms, a nominal feature. Results then include the mistakes of the best action per value of this column.
-        The attribute `per_features` has the indices of its first and last one-hot feature, which the agent "beta-ts"
+        With arms, a nominal feature. Results then include the mistakes of the best action per value of this column. The
+        attribute `per_features` contains the indices of its first and last one-hot feature, which the agent "beta-ts"
         takes as its setting `per`. The rounds do not depend on it.
     text
         Text columns whose words become features: scikit-learn's TF-IDF, with norm 1. It is fitted to the whole table
@@ -114,7 +114,7 @@ class Table(DataSetEnv):
         columns "0", "1", ...
     roles
         Role by column, if its type does not imply it: "numeric", "nominal" (for instance numbers that are codes),
-        "time" (dates or ISO 8601 strings, as days since 1970) or "drop".
+        "time" (dates or ISO 8601 strings, as days since 1970-01-01) or "drop".
     max_categories
         A nominal column with more categories is rejected.
     order
@@ -235,7 +235,7 @@ class Table(DataSetEnv):
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the settings with the file's content hash and its format instead of its path.
 
-        An empty list of rows, columns or roles counts as none. `header` is included if the file has no header.
+        An empty list of rows, columns or roles is the same as None. `header` is included if the file has no header.
         """
         rest = {name: value for name, value in settings.items() if name not in ("path", "per")}
         rest |= {name: rest[name] or None for name in LISTS if name in rest}
@@ -314,7 +314,7 @@ class Table(DataSetEnv):
 
     @cached_property
     def follows_time(self) -> bool:
-        """Whether neighbouring rows are similar, and labels do not depend on features beyond the effect of time."""
+        """Whether neighbouring rows are similar, and labels depend on features only because both change over time."""
         return self.looks_ordered and not depend_beyond_time(*self._table.alone())
 
     def _frame(self, content: bytes) -> ReadFrame:
@@ -356,7 +356,7 @@ class Table(DataSetEnv):
         if name not in frame.columns:
             hint = nearest(name, list(frame.columns[:30]), keep_order=True)
             beside = "arms" if self.arms else "label"
-            raise UsageError(f"{where}: there is no column {name!r} other than the {beside}{hint}")
+            raise UsageError(f"{where}: there is no column {name!r}, not counting the {beside}{hint}")
         values = frame[name].replace([np.inf, -np.inf], np.nan)
         if key == "order" and not pd.api.types.is_numeric_dtype(values.dtype):
             values = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")

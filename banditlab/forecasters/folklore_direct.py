@@ -1,5 +1,5 @@
-"""FOLKLORE (ALT 2022) with one matrix :math:`A^{-1}`, solved by Newton's method or gradient descent; Lemma 7 may be
-applied with :math:`A_t`.
+"""FOLKLORE (ALT 2022) with :math:`A^{-1}` stored as one matrix. Forecasts are computed by Newton's method or gradient
+descent, and Lemma 7 is applied with :math:`A_{t-1}` or :math:`A_t`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class State(NamedTuple):
 class FolkloreDirect(Forecaster):
     r"""FOLKLORE with :math:`A^{-1}` stored as one matrix, for labels that may be distributions.
 
-    Optionally, the forecast is computed by the paper's gradient descent, or Lemma 7 is applied with :math:`A_t`.
+    Two options of the paper are available: forecasts by gradient descent, and Lemma 7 with :math:`A_t`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream; labels are classes or
     distributions over them.

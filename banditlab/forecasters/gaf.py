@@ -33,10 +33,10 @@ from banditlab.validation import at_least, number, one_of, positive, resolve
 class State(NamedTuple):
     r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} b`, so :math:`\theta = -h/2`; nodes for :math:`N(0, I)`.
 
-    `constants` (5,) has c, :math:`\mu`, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is
-    used, and :math:`\lambda`. `spent` (1,) is the sum in the certificate, `doubt` (1,) is a bound on its rounding
-    error, and `longest` (1,) is the largest :math:`\|x\|^2` of an update. `unsolved` (1,) counts steps whose root did
-    not reach its tolerance. `mean`, g, u, `step` (K,), C (K, K) and `root` are work arrays.
+    `constants` (5,) contains c, :math:`\mu`, the covariance's factor (1, or 2 as printed), 1 if the printed linear term
+    is used (else 0), and :math:`\lambda`. `spent` (1,) is the sum in the certificate, `doubt` (1,) is a bound on its
+    rounding error, and `longest` (1,) is the largest :math:`\|x\|^2` of an update. `unsolved` (1,) counts steps whose
+    root did not reach its tolerance. `mean`, g, u, `step` (K,), C (K, K) and `root` are work arrays.
     """
 
     blocks: Blocks
@@ -107,7 +107,10 @@ def implicit_step(state, y):
 
 @njit
 def add_printed_term(state):
-    r"""Add :math:`2 Q_c (z_{t+1} - z_t)` to u, for the Hessian term of :math:`b_t` at :math:`\theta_t`, as in the paper."""
+    r"""Add :math:`2 Q_c (z_{t+1} - z_t)` to u, for the printed :math:`b_t` (its Hessian term is at :math:`\theta_t`).
+
+    :math:`Q_c` is defined in `numerics.joint_inverse.add_hessian`.
+    """
     g, u, L = state.g, state.u, state.root.L
     for k in range(g.shape[0]):
         g[k] = state.step[k] - state.mean[k]
@@ -144,7 +147,7 @@ def update_kernel(state, x, y, z):
 
 
 class GAF(QuadraticForecaster):
-    r"""Mix all linear predictors by a Gaussian density: the exponential of minus the quadratic surrogates of past losses.
+    r"""Mix all linear predictors by a Gaussian density: exp of minus the sum of quadratic surrogates of past losses.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -161,7 +164,7 @@ class GAF(QuadraticForecaster):
     Errata. Algorithm 1 prints the covariance without 1/2, and the last term of :math:`b_t` with :math:`\theta_t`
     instead of :math:`\theta_{t+1}`. The density (4) and the surrogate (3) give the forms above. The printed forms are
     available: `covariance = "printed"`, `linear_term = "printed"`. In the proof of Proposition 3 :math:`\mu` has a
-    factor K, which is missing in its statement.
+    factor K, which is missing in the statement of the proposition.
 
     Guarantee: let :math:`p_t` be the forecasts that were made, with any nodes. The regret over
     :math:`\{W : \|W_k\| \le B\}` is at most the certificate
@@ -213,7 +216,7 @@ class GAF(QuadraticForecaster):
     ------
     UsageError
         A setting is outside its range, :math:`R^2/\lambda` is above 20,000 (see `folklore`), `rng` is None with
-        "fixed" nodes, or the dual form has no memory left.
+        "fixed" nodes, or the dual form needs more than `max_memory`.
     IncompatibleError
         "gauss-hermite" nodes need more `samples` for this number of classes.
 

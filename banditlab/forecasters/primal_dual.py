@@ -120,7 +120,9 @@ def in_span(plain: Kernels) -> Kernels:
 
 
 class QuadraticForecaster(KernelForecaster):
-    """A forecaster on `Blocks` in the primal or dual form, which depends on contexts only through inner products.
+    """A forecaster with the matrix :math:`A^{-1}` as `Blocks`, in the primal or dual form.
+
+    It must depend on contexts only through their inner products.
 
     A subclass has the settings `regularization`, `norm_bound`, `curvature` and `linear_term`. Its state is a NamedTuple
     with `blocks`, `h` (K, n), `spent`, `doubt`, `longest` and `unsolved`, in the n coordinates that `_coordinates`
@@ -200,7 +202,10 @@ class QuadraticForecaster(KernelForecaster):
         return in_span(super().kernels) if self.dual else super().kernels
 
     def proved(self, norm_bound: float) -> bool:
-        """Return whether the bound holds for rows up to this norm: admissible `curvature`, corrected `linear_term`."""
+        """Return whether the bound is proved for rows up to this norm.
+
+        This needs an admissible `curvature` and the corrected `linear_term`.
+        """
         K, R = self.problem.n_classes, self.problem.radius
         return self.linear_term == "corrected" and is_admissible_on_ball(self.curvature, K, norm_bound, R)
 
@@ -348,7 +353,7 @@ class QuadraticForecaster(KernelForecaster):
         fits = first.shape == (K * (K + 1) // 2, n, n) and span["L"].shape == (n, n)
         if not (1 <= n <= d and fits and 1 <= (width or 1) <= d):
             raise UsageError(
-                f"state.state must have M and L for one capacity in 1 ... {d}, got shapes "
+                f"the sizes of M and L in state.state must agree and lie in 1 ... {d}, got shapes "
                 f"{first.shape} and {span['L'].shape}"
             )
         return n, width

@@ -59,7 +59,7 @@ def is_valid_decision(a, p):
 
 @inline
 def mixed_draw(gamma, u, p):
-    r"""Draw from p (K,), or draw a uniform class with probability :math:`\gamma`; return (action, explored).
+    r"""Draw a uniform class with probability :math:`\gamma`, and otherwise from p (K,); return (action, explored).
 
     p is overwritten with the probabilities :math:`(1 - \gamma) p + \gamma/K`.
     """

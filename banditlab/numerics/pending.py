@@ -1,4 +1,4 @@
-"""Pending rounds: the inputs of `learn_kernel`, in a ring buffer that compiled loops fill and empty."""
+"""Rounds that wait for feedback: the inputs of `learn_kernel`, in a ring buffer that compiled loops fill and empty."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NEVER = 2**61
 class Rules(NamedTuple):
     """The fixed rules for the arrival of feedback bits.
 
-    `wrong` and `right`: the constant delay of the bit of a wrong or right action if the run has no other rule, else -1.
-    `answered` (2, K): the probability that the bit of a wrong or right action arrives. `timeout` (or `NEVER`), `batch`
-    and `rounds`, the length of the run, are in rounds.
+    `wrong` and `right`: the delay of the bit of a wrong or right action if both are constant and there is no other
+    rule, else -1. `answered` (2, K): the probability that the bit of a wrong or right action arrives. `timeout` (or
+    `NEVER`), `batch` and `rounds`, the length of the run, are in rounds.
     """
 
     wrong: int
@@ -61,10 +61,11 @@ SPARE, WAITING = range(2)
 class Ring(NamedTuple):
     """The pending rounds in C slots, and for each of the next L rounds a list of the slots whose bits arrive at its end.
 
-    A slot has a round's context, p (K,), payload and `notes` (4,). The notes are the action, the bit, the context's row
-    in the block if the bit arrives within the block (-1 if `x` has a copy), and the next slot of the same list. `last`
-    (L,) has, at the arrival's round modulo L, the last slot of a circular list, or -1 if it is empty. `counts` (2,) has
-    the first slot of the list of unused slots, and the number of pending rounds.
+    A slot contains a round's context, p (K,), payload and `notes` (4,). The notes are the action, the bit, the
+    context's row in the block if the bit arrives within the block (-1 if `x` contains a copy), and the next slot of the
+    same list. Lists are circular. Entry t modulo L of `last` (L,) is the last slot of the list for arrivals in round t,
+    or -1 if the list is empty. `counts` (2,) contains the first slot of the list of unused slots, and the number of
+    pending rounds.
     """
 
     x: Any
@@ -114,7 +115,8 @@ def arrival(rules, draws, t, now, hit, action, too_late):
     """Return the round at whose end the bit of round `now`, the t-th of the block, arrives, and the bit.
 
     If the bit is lost or later than the timeout, "wrong" arrives at the timeout instead, and `too_late` (1,) counts the
-    later ones. Without a timeout, the returned round of a lost bit is after the end of the run.
+    bits that are later than the timeout. Without a timeout, the returned round of a lost bit is after the end of the
+    run.
     """
     delay, bit = rules.right if hit else rules.wrong, hit
     if delay >= 0:

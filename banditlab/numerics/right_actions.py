@@ -1,4 +1,4 @@
-"""The right actions in the rounds of a block: y has labels, (n,) int64, or the bit of every action, (n, K) bool.
+"""The right actions in the rounds of a block: y contains labels, (n,) int64, or the bit of every action, (n, K) bool.
 
 Compiled code contains only the form for the type of y.
 """

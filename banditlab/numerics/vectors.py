@@ -1,11 +1,11 @@
-"""Kernels of linear learners: sums and steps along a context or along a row of numbers.
+"""Kernels of linear learners: inner products with a context or a vector, and additions of multiples of them.
 
 A loop over a context x runs over its `size(x)` entries, and `entry(x, i)` is the position and value of entry i. A
-kernel is therefore written once for dense and sparse contexts. Weights W (K, d) come from `matrix`; z, r (K,) have one
-number per class.
+kernel is therefore written once for dense and sparse contexts. Weights W (K, d) come from `matrix`; z, r (K,) contain
+one number per class.
 
-The order of the sums in a `reduction` depends on the processor, and a `reduction` is never inlined. On the same machine
-a sum therefore has the same bits in blocks and in single rounds.
+A function with the decorator `reduction` is never inlined, and the order of its additions depends only on the
+processor. On the same machine its sums are therefore equal to the last bit in blocks and in single rounds.
 """
 
 from __future__ import annotations

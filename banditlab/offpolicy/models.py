@@ -40,7 +40,7 @@ def predicted_rewards(
     """Return the probability of reward 1 for every round and action, (n, n_actions), from earlier rounds only.
 
     A model per action is fitted after 64, 128, 256, ..., 65,536 rounds and predicts until the next fit. In the first 64
-    rounds the prediction is 1/2. The predictions may therefore be used with loggers that learn.
+    rounds the prediction is 1/2. Because predictions use earlier rounds only, the logging policy may learn.
 
     Parameters
     ----------
@@ -87,7 +87,10 @@ class RewardModel:
         self._due: float = FIRST
 
     def ahead(self, contexts: Floats, actions: Labels, rewards: Floats) -> Floats:
-        """Return predictions (m, K) for the next m rounds, then learn from them; arrays are those of `predicted_rewards`."""
+        """Return predictions (m, K) for the next m rounds, and add these rounds to the data of later fits.
+
+        Each round is predicted before it is used. The arguments are as for `predicted_rewards`.
+        """
         predictions = np.empty((len(contexts), len(self._models)))
         start = 0
         while start < len(contexts):
@@ -135,7 +138,7 @@ def estimated_propensities(
     folds
         The fold of each round (n,): at least two different numbers, drawn independently of the log.
     model
-        Makes a classifier with scikit-learn's `fit` and `predict_proba`.
+        Function that returns a new classifier with scikit-learn's `fit` and `predict_proba`.
 
     Returns
     -------

@@ -9,8 +9,8 @@ that depends only on earlier decisions, the terms
     D = (r - c)\, \frac{1 - o/P}{1 - h}, \qquad |D| \le B = \max(1/h, 1/(1 - h)), \tag{1}
 
 have conditional mean :math:`v - v'`, the difference of the two policies' expected rewards. (With the policy's own
-probability p, :math:`P = (1 - h) p + h o`, so the fraction is :math:`(p - o)/P`, whose mean is 0.) The interval is that
-of `banditlab.offpolicy.RunningBound` for the terms :math:`(1 \pm D)/2`.
+probability p, :math:`P = (1 - h) p + h o`, so the fraction in (1) is :math:`(p - o)/P`, whose mean is 0.) The interval
+is that of `banditlab.offpolicy.RunningBound` for the terms :math:`(1 \pm D)/2`.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ class AnsweredDecisions:
         ] * (left > 0)
 
     def __iter__(self) -> Iterator[tuple[Decided, bool, Floats, Floats]]:
-        """Yield the decisions in order, each with its reward, its probabilities (K,), and 1.0 for each action that was
-        allowed; decisions that were answered after this object was created are left out.
+        """Yield the decisions in order, each with its reward, its probabilities (K,), and an array (K,) that is 1.0 for
+        the allowed actions and else 0.0. Decisions that were answered after this object was created are left out.
         """
         K = len(self.names)
         with closing(EventLog(self.address, write=False)) as reader:

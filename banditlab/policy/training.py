@@ -44,7 +44,7 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
 
     The agent observes only the bit, right or wrong. Its mistakes are counted before each update, so the mistake rate
     refers to rows that it had not seen. The recipe (ranges, categories) is fitted to the whole table. With `order`,
-    training rows are scaled by earlier rows, and the policy's later rows by the whole table.
+    each training row is scaled by the rows before it, and rows that the policy receives later by the whole table.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
     seed
         Seed of the order of the rows and of the agent's draws, 0 or above.
     table
-        `floor`, the policy's least probability of any allowed action (not in training); `unanswered` and `after`, the
-        rule for a decision without feedback (see `Policy.open`); and settings of the table environment (`missing`,
-        `scaling`, `drop_columns`, ...). None stands for the default value.
+        `floor`, the least probability of any allowed action in the policy's decisions (training ignores it);
+        `unanswered` and `after`, the rule for a decision without feedback (see `Policy.open`); and settings of the
+        table environment (`missing`, `scaling`, `drop_columns`, ...). None stands for the default value.
 
     Raises
     ------

@@ -2,12 +2,12 @@ r"""Losses of a prediction z and a target y in [-Y, Y], with the constants of GA
 
 * (A1) :math:`\alpha`: the loss is :math:`\alpha`-mixable for targets in :math:`[-Y, Y]`; `substitute` returns the
   prediction that proves it for Gaussian margins.
+* (A2) :math:`\zeta`: the loss at :math:`\theta_1` is at most its tangent at :math:`\theta_2` plus
+  :math:`\exp(\zeta \|v\|^2)\, v'H v`, with :math:`v = \theta_1 - \theta_2` and H the Hessian at :math:`\theta_2`.
 * (A3) :math:`\beta`: the loss at a comparator, :math:`|z| \le B R`, is at least the tangent at any other point z' plus
   :math:`\beta/2` times the curvature at z' times :math:`(z - z')^2`.
 * (A4) :math:`\gamma`: the second derivative in :math:`\theta` is at most :math:`\gamma`. `curvature` is the second
   derivative in z, so :math:`\gamma` is :math:`R^2` times the largest `curvature`.
-* (A2) :math:`\zeta`: the loss is at most its tangent plus
-  :math:`\exp(\zeta \|\theta_1 - \theta_2\|^2) \|\theta_1 - \theta_2\|^2` in the Hessian's norm.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ class Loss(Protocol):
 class Squared:
     r"""The squared loss :math:`(z - y)^2`, with :math:`\alpha = 1/(2 Y^2)`, :math:`\beta = 1` and any :math:`\zeta`.
 
-    Its second derivative is 2, so surrogates are exact. Y is `target_bound`. The prediction is
-    :math:`m/(1 + 2 \alpha v)`. With a density proportional to :math:`\exp(-\alpha L)`, where L is the regularised sum
-    of past losses, :math:`v = x'A^{-1}x/(2 \alpha)`, and the prediction is that of Vovk (2001) and Azoury and Warmuth
-    (2001), in which :math:`\alpha` cancels.
+    Its second derivative is 2, so surrogates are exact. Y is `target_bound`. For a margin with distribution N(m, v),
+    the prediction is :math:`m/(1 + 2 \alpha v)`. With a density proportional to :math:`\exp(-\alpha L)`, where L is the
+    regularised sum of past losses, :math:`v = x'A^{-1}x/(2 \alpha)`, and the prediction is that of Vovk (2001) and
+    Azoury and Warmuth (2001), in which :math:`\alpha` cancels.
     """
 
     target_bound: float
@@ -189,6 +189,6 @@ class Huber:
         least = max(2.0 * self.target_bound, norm_bound * radius + self.target_bound)
         if self.threshold < least * (1.0 - 1e-12):
             raise UsageError(
-                f"threshold must be at least max(2 Y, B R + Y) = {least:g} (below it GAF's assumption A3 fails), got "
-                f"{self.threshold:g}"
+                f"threshold must be at least max(2 Y, B R + Y) = {least:g} (below it GAF's assumption A1 or A3 fails), "
+                f"got {self.threshold:g}"
             )

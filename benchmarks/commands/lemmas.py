@@ -27,7 +27,7 @@ SHOWN = (2, 3, 5, 8, 12, 20, 30, 50, 100)
 INTRO = r"""# Online multiclass boosting: Figure 1 and the lemmas
 
 The error rate of OnlineMBBM is $\phi_N^1(0)$. Is it monotone in the number of classes k, and do the
-bounds around it hold?
+bounds of the lemmas hold?
 
 ![The error rate φ of 20 learners against 2 to 100 classes, edge 0.01 on the left and 0.1 on the right, with the largest value
 marked; above it Lemma 9's bound, cut at 1, and below it the least error rate of Theorem 4's
@@ -42,7 +42,7 @@ doubles the edge). `Lemma 9` is $(k-1) e^{-\gamma^2 N/2}$.
 SEARCH = r"""## Bounds searched
 
 A setting's ratio is the $1 - \delta$ quantile of the bounded quantity divided by the bound. The quantile
-comes from the exact distribution over the draws of hedge or of Algorithm 3. There are two exceptions:
+is that of the exact distribution, over the random choices of hedge or of Algorithm 3. There are two exceptions:
 
 * `olm_plus_weak_learners`: at each setting, one run with learners that use up the excess allowed by
   Definition 10. The ratio is the best expert's mistakes divided by the bound, and 0 if the bound is at
@@ -98,7 +98,7 @@ def page(rows: list[dict[str, float]], searches: list[Found], command: str, seco
     answer = (
         f"The error rate is not monotone in k. Up to {MOST} classes the largest $\\phi_{{20}}^1(0)$ is {peaks}. "
         "Beyond these k the error rate decreases, as the paper notes for $\\gamma$ = 0.1. "
-        f"The bounds are exceeded in {above} of {settings:,} settings.\n"
+        f"The bounds of the second table are exceeded in {above} of {settings:,} settings.\n"
     )
     at = {(row["edge"], row["k"]): row for row in rows}
     lines = [

@@ -201,7 +201,7 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
             "per (--per) must be a nominal feature of a table with arms",
         ),
         ({"format": "libsvm"}, "a LIBSVM file has its own labels; leave out arms"),
-        ({"order": "time:gpt4"}, "there is no column 'gpt4' other than the arms"),
+        ({"order": "time:gpt4"}, "there is no column 'gpt4', not counting the arms"),
         ({"arms": [], "label": ""}, "set label (--label) to the column to predict"),
     ],
 )

@@ -89,8 +89,11 @@ def test_rows_go_by_a_column_of_numbers_or_dates_which_is_no_feature(tmp_path: P
     [
         ({"order": "tim"}, "order (--order) must be shuffle, file or time:COLUMN, got 'tim'"),
         ({"order": "time:"}, "order (--order) must be shuffle, file or time:COLUMN, got 'time:'"),
-        ({"order": "time:wen"}, "order (--order): there is no column 'wen' other than the label; did you mean 'when'?"),
-        ({"order": "time:label"}, "order (--order): there is no column 'label' other than the label"),
+        (
+            {"order": "time:wen"},
+            "order (--order): there is no column 'wen', not counting the label; did you mean 'when'?",
+        ),
+        ({"order": "time:label"}, "order (--order): there is no column 'label', not counting the label"),
         (
             {"order": "time:when"},
             "order (--order): column 'when' has 'soon' in row 4, counted from 0; every row needs a number or",

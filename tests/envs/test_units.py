@@ -142,8 +142,8 @@ def test_without_copies_nothing_is_said_and_nothing_changes(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        ("wo", r"group \(--group\): there is no column 'wo' other than the label; did you mean 'who'\?"),
-        ("label", r"group \(--group\): there is no column 'label' other than the label"),
+        ("wo", r"group \(--group\): there is no column 'wo', not counting the label; did you mean 'who'\?"),
+        ("label", r"group \(--group\): there is no column 'label', not counting the label"),
         ("part", r"group \(--group\): column 'part' has 'nan' in row 7, counted from 0; every row needs a value"),
     ],
 )

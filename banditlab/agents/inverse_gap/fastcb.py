@@ -55,13 +55,13 @@ class FastCB(InverseGapAgent):
 
     Guarantee: assume that :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for all
     k. Let :math:`L^*` be the expected mistakes of the best class, and Reg the sum over the classes of AIOLI's regrets,
-    :math:`O(K d B \ln T)`. A constant :math:`g = \max(\sqrt{K L^* / (3\, \mathrm{Reg})}, 10 K)` makes at most
-    :math:`40 \sqrt{K L^* \mathrm{Reg}} + 600 K\, \mathrm{Reg}` mistakes more than :math:`L^*` (constants not checked
+    :math:`O(K d B \ln T)`. With a constant :math:`g = \max(\sqrt{K L^* / (3\, \mathrm{Reg})}, 10 K)` the expected
+    mistakes are at most :math:`L^* + 40 \sqrt{K L^* \mathrm{Reg}} + 600 K\, \mathrm{Reg}` (constants not checked
     against the paper). Exactly one class is correct, so the assumption needs
     :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot contexts; elsewhere
     the models are misspecified and nothing is guaranteed. No theorem covers adversarial labels, w other than 1, or a
-    :math:`g_t` that grows with t, which is the default. The theorem's own g, :math:`10 K` wherever the losses are
-    small, was worse on every stream measured. `bound` returns None.
+    :math:`g_t` that grows with t, which is the default. The theorem's g, which is :math:`10 K` if :math:`L^*` is small,
+    was worse than the default on every stream measured. `bound` returns None.
     """
 
     id = "fastcb"

@@ -114,7 +114,7 @@ def act(state, x, u, p, payload):
 
 @njit
 def score(points, winner, first, second, action):
-    """On a hit, give a point to the oracle whose best class was played; select this oracle if its lead is large enough.
+    """If the oracles' best classes differ, give a point to the one that was right; end the duel if its lead is large.
 
     first and second (K,) are the margins of the two oracles.
     """
@@ -174,7 +174,7 @@ class InverseGapAgent(KernelAgent):
     r"""Base of `fastcb` and `squarecb`; a subclass sets `weights_kernel(z, g, p)` and its defaults.
 
     Update: only the model of the played class is updated, with :math:`y = +1` (right) or -1 (wrong). The oracle's
-    context is x with the constant intercept R appended. Let s be the logistic function.
+    context is x with the constant `intercept` times R appended. Let s be the logistic function.
 
     * "aioli": the margin is :math:`z = m - (w/2) q \tanh(z/2)` with :math:`m = x'h_i` and :math:`q = x'P_i x`. Then
       :math:`A_i \mathrel{+}= c s(z) s(-z) x x'` and :math:`b_i \mathrel{+}= (c s(z) s(-z) z - g/2) x` with
@@ -196,20 +196,20 @@ class InverseGapAgent(KernelAgent):
     of j, but hits of j are not observed if another class is chosen.
 
     `second_order` selects the form in which "aioli" stores :math:`A_i`. "diagonal" stores its diagonal. "sketch" stores
-    frequent directions Q (m, d) of the contexts of all updates, one sketch for all classes and both sets, and
-    :math:`P_i = Q'B_i Q + p_i (I - Q'Q)` with :math:`B_i \in \mathbb{R}^{m \times m}`. An update changes :math:`B_i` as
-    it would change the block :math:`Q P_i Q'` of a full :math:`P_i`. The part of :math:`x x'` orthogonal to the rows of
-    Q adds its mean eigenvalue to :math:`1/p_i` (`numerics.sketched_inverses`). While contexts span at most m
-    directions, the result is that of "full" up to rounding. In both forms :math:`h_i` has all d entries.
+    frequent directions Q (m, d) of the contexts of all updates, which all classes and both sets of models share. It
+    approximates :math:`P_i` by :math:`Q'B_i Q + p_i (I - Q'Q)` with :math:`B_i \in \mathbb{R}^{m \times m}`. An update
+    changes :math:`B_i` as it would change the block :math:`Q P_i Q'` of a full :math:`P_i`. The part of :math:`x x'`
+    orthogonal to the rows of Q adds its mean eigenvalue to :math:`1/p_i` (`numerics.sketched_inverses`). While contexts
+    span at most m directions, the result is that of "full" up to rounding. In both forms :math:`h_i` has all d entries.
 
     Cost of "aioli": a round takes K quadratic forms of size d (:math:`K d^2 / 2` multiplications, fewer for contexts
     with zeros), K scalar roots and one rank-one update. A round takes twice as long while a duel is open (on Digits the
-    first set won after 150 rounds; on some data sets the duel stays open). Memory is :math:`K d^2` numbers. A set of
-    1.5 MiB or more is read once per 32 or 64 rounds (`numerics.lookahead`). A class with :math:`r < d / 2` updates
-    stores and reads :math:`r d` numbers (`numerics.low_rank`). The decisions are the same up to rounding. Prefetching
-    takes :math:`32 K d` or :math:`64 K d` more numbers. "diagonal" takes :math:`O(K d)` time and :math:`2 K d` numbers
-    per set. "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores
-    :math:`K (d + m^2 / 2)` numbers per set and :math:`3 m d` for the sketch.
+    first set won after 150 rounds; on some data sets the duel stays open). Memory is :math:`K d^2` numbers. The
+    matrices of a set are read only once per 32 or 64 rounds if they take 1.5 MiB or more (`numerics.lookahead`). A
+    class with :math:`r < d / 2` updates stores and reads :math:`r d` numbers (`numerics.low_rank`). Both methods change
+    decisions by rounding only. The first takes :math:`32 K d` or :math:`64 K d` more numbers. "diagonal" takes
+    :math:`O(K d)` time and :math:`2 K d` numbers per set. "sketch" takes :math:`O((K + m) d + K m^2)` on average, with
+    m the `sketch_size`; it stores :math:`K (d + m^2 / 2)` numbers per set and :math:`3 m d` for the sketch.
 
     Cost of the other oracles: "b-grid" takes `grid_size` times as long as a single set; "logistic" takes
     :math:`O(K d)`.
@@ -247,7 +247,7 @@ class InverseGapAgent(KernelAgent):
     step
         AdaGrad's step in units of weights; "auto" is :math:`1/R`. For "logistic".
     grid_size, grid_ratio
-        Number of norm bounds and the ratio of neighbours, above 1. For "b-grid".
+        The number of norm bounds, and the ratio of each to the one before it, above 1. For "b-grid".
 
     Raises
     ------
@@ -272,7 +272,7 @@ class InverseGapAgent(KernelAgent):
     second_order: str
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Append the base's text on the oracles, the cost and the settings to the docstring."""
+        """Append the base's text on the oracles, the cost and the settings to the subclass's docstring."""
         super().__init_subclass__(**options)
         if cls.__doc__ is not None:  # as with python -OO
             cls.__doc__ += (InverseGapAgent.__doc__ or "").partition("\n")[2]
@@ -338,12 +338,12 @@ class InverseGapAgent(KernelAgent):
         self.state = own if sketch is None else SketchState(*own, sketch=sketch)
 
     def limits(self) -> Limits:
-        """Return the range of `winner`: with a single oracle it is always 0."""
+        """Return the range of `winner`: -1 to 1 with two oracles, and only 0 with one."""
         return {"state.winner": (-1, 1) if self.payload_size > self.problem.n_classes else (0, 0)}
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the size of the state in bytes for its oracle."""
+        """Return a lower bound on the size of the state in bytes, for the oracle in the settings."""
         given = cls.completed(settings)
         oracle, second_order = given["oracle"], resolved_order(given["second_order"], problem)
         if oracle not in [*ORACLES] or second_order not in [*PER_CLASS]:  # the constructor refuses it

@@ -1,4 +1,5 @@
 """Adapters that let sweeps run agents of other libraries on identical streams (the extra `peers`).
 
-Only the constructor imports the library, so an adapter can be listed and described if the library is not installed.
+Only the constructor imports the library, so an adapter can be listed and described even if the library is not
+installed.
 """

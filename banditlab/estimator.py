@@ -46,7 +46,7 @@ class BinaryOnlyError(IncompatibleError, ValueError):
 
 
 class ScaledContexts:
-    """Convert rows of a table to contexts: scale them by `scaling`, append a constant, and shorten them to R.
+    """Convert rows of a table to contexts: scale them by `scaling`, append a constant, and limit their norms to R.
 
     A subclass has `scaling` and `fit_intercept`, and `forecaster_` after the fit.
     """
@@ -503,7 +503,7 @@ def once_each(X: Any) -> Any:
 
 
 def _rescaled(X: Any, e: NDArray[np.int64], scale: Floats) -> Any:
-    """Return rows in CSR form times :math:`2^{-e}`, divided by `scale`, column by column."""
+    """Return rows in CSR form with each column j multiplied by :math:`2^{-e_j}` and divided by `scale[j]`."""
     data = divided(X.data, e[X.indices] if e.any() else 0) / scale[X.indices]
     return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 

@@ -95,8 +95,8 @@ def _lost(
 ) -> Iterator[Result]:
     """Yield the stored outcomes of a task whose process ended; repeat its other runs singly, or record a single run as failed.
 
-    If the task computes comparators, its finished runs are repeated too. `before` has the ids of runs that failed
-    before the sweep began; those records do not count as results of this task.
+    If the task computes comparators, its finished runs are repeated too. `before` contains the ids of runs that
+    failed before the sweep began; those records do not count as results of this task.
     """
     task = worker.task
     assert task is not None

@@ -74,9 +74,9 @@ class Replay:
         self.accepted = 0
 
     def target(self, contexts: Floats, actions: NDArray[np.intp], rewards: Floats, p: Floats) -> Floats:
-        """Return the agent's probabilities (m, K) in the next m rounds, updated after accepted ones.
+        """Return the agent's probabilities (m, K) in the next m rounds; each accepted round updates the agent.
 
-        p has the propensities of all actions (m, K), or of the logged actions (m,).
+        p contains the propensities of all actions (m, K), or of the logged actions (m,).
         """
         z = (contexts - self._mean) / self._scale
         z /= np.maximum(self._length, np.linalg.norm(z, axis=1, keepdims=True))

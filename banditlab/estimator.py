@@ -144,7 +144,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
       :math:`\{1, \dots, n\}`. It is drawn by reservoir sampling (round t replaces the stored state with probability
       :math:`1/t`), so :math:`\tau` is uniform after every call of `partial_fit` too. With `samples` :math:`= m`
       the prediction is the mean probability of m independently drawn states.
-    * "last" (default) is the state after the last round, which uses all examples. It is better in practice, without a
+    * "last" (default) is the state after the last round, which uses all examples. It is better in practice, but has no
       theorem.
 
     Guarantee of "sample": assume that the contexts' scale was fixed before the sample was drawn, and that
@@ -190,7 +190,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     settings
         Other settings of the forecaster, by name.
     passes
-        Number of passes of `fit` over the sample, each in a new order. More than one has no guarantee.
+        Number of passes of `fit` over the sample, each in a new order. With more than one there is no guarantee.
     average
         "last" or "sample", as described above.
     samples

@@ -14,9 +14,9 @@ divided by the number of rows n. Then, for R repetitions,
 
 where :math:`s^2` is the variance between repetitions. The degrees of freedom follow Satterthwaite's rule, from
 :math:`R - 1` and :math:`n - 1` for the two parts. Variation that depends on both the row and the repetition counts in
-both parts. That is conservative for few repetitions, and compensates for the effect of a row on later rows through its
-update (`docs/results/intervals.md` shows the measured coverage). If rows are played in order, blocks of rows replace
-rows (`moving_blocks`).
+both parts. That is conservative for few repetitions. It also compensates for the effect of a row on the losses of later
+rows, through the player's update on that row (`docs/results/intervals.md` shows the measured coverage). If rows are
+played in order, blocks of rows replace rows (`moving_blocks`).
 
 Numbers of mistakes may be equal in all repetitions by chance. The variance is then the binomial variance of the rounds
 (`_binomial`), so no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is significant
@@ -206,7 +206,7 @@ def critical(level: float, freedom: float, family: int = 2) -> float:
     """Return half the width of a difference's interval in standard errors: a quantile of Student's t with Sidak's
     correction for all pairs.
 
-    The intervals of all family (family - 1) / 2 differences then hold simultaneously with at least the probability
+    The intervals of all `family` (`family` - 1) / 2 differences then hold simultaneously with at least the probability
     `level` (Sidak: Rectangular confidence regions for the means of multivariate normal distributions, JASA 62, 1967).
     Intervals from the studentized range (Tukey, Games and Howell) are shorter, but too short here, because each pair
     has its own standard error: for ten equal players and six repetitions, 9 of 100 tables then have a significant
@@ -381,7 +381,7 @@ def rank(
 
 
 def first_half(repetitions: Sequence[int]) -> list[int]:
-    """Return the repetitions of the first half, rounded down; the others are the second half."""
+    """Return the first half of the repetitions, without the middle one if their number is odd."""
     ordered = sorted(repetitions)
     return ordered[: len(ordered) // 2]
 

@@ -33,7 +33,8 @@ def dispatch(
 ) -> Iterator[Result]:
     """Run tasks in `jobs` processes; yield outcomes, with their task, as they arrive.
 
-    Tasks may be added to a deque during the call. When `stopped` returns True, the workers store finished runs and end.
+    If `tasks` is a deque, tasks may be added to it during the call. When `stopped` returns True, the workers store
+    finished runs and end.
 
     Raises
     ------

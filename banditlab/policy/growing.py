@@ -86,7 +86,7 @@ def _on_basis(merged: Any, old: Any) -> Any:
 def _array(old: np.ndarray, untaught: np.ndarray, new: np.ndarray, path: str) -> np.ndarray:
     place = tuple(slice(length) for length in old.shape)
     if old.ndim != new.ndim or any(a > b for a, b in zip(old.shape, new.shape, strict=True)):
-        raise UsageError(f"{path} changes its layout with one more class, so no class can be added")
+        raise UsageError(f"{path} has a different layout with one more class, so no class can be added")
     merged = new.copy(order="K")
     moved = old != untaught
     if np.any(moved & (untaught != new[place])):

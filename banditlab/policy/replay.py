@@ -50,10 +50,11 @@ class Decider:
 
 
 class Replay:
-    """Run an agent with its default settings on a log's contexts, standardised by the moments of the first part.
+    """Run an agent with its default settings on the standardised contexts of a log.
 
-    If the agent draws the logged action a, the round is accepted with probability c/p(a), where c is the smallest
-    propensity of the first part. Accepted actions then have the agent's own distribution.
+    The contexts are standardised by the means and standard deviations of the log's first part. If the agent draws the
+    logged action a, the round is accepted with probability c/p(a), where c is the smallest propensity of the first part.
+    Accepted actions then have the agent's own distribution.
 
     Parameters
     ----------

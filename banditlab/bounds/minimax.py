@@ -113,7 +113,7 @@ def shamir_theorem_7(rounds: float, n_features: int, n_classes: int, epsilon: fl
 
 
 def _even(rounds: float, n_features: int, log_sum: Callable[[int], float]) -> float:
-    """Return the sum of `log_sum(n_j)` over d contexts, with the rounds split into n_1, ..., n_d as evenly as possible."""
+    """Return the sum of `log_sum(n_j)` over d contexts, with rounds split into n_1, ..., n_d as evenly as possible."""
     each, more = divmod(int(rounds), int(n_features))
     return more * log_sum(each + 1) + (int(n_features) - more) * log_sum(each)
 

@@ -53,8 +53,8 @@ class Replay:
     """Run an agent with its default settings on the standardised contexts of a log.
 
     The contexts are standardised by the means and standard deviations of the log's first part. If the agent draws the
-    logged action a, the round is accepted with probability c/p(a), where c is the smallest propensity of the first part.
-    Accepted actions then have the agent's own distribution.
+    logged action a, the round is accepted with probability c/p(a), where c is the smallest propensity of the first
+    part. Accepted actions then have the agent's own distribution.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class BinaryOnlyError(IncompatibleError, ValueError):
 
 
 class ScaledContexts:
-    """Convert rows of a table to contexts: scale them by `scaling`, append a constant, and shorten them to R.
+    """Convert rows of a table to contexts: scale them by `scaling`, append a constant, and limit their norms to R.
 
     A subclass has `scaling` and `fit_intercept`, and `forecaster_` after the fit.
     """
@@ -144,7 +144,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
       :math:`\{1, \dots, n\}`. It is drawn by reservoir sampling (round t replaces the stored state with probability
       :math:`1/t`), so :math:`\tau` is uniform after every call of `partial_fit` too. With `samples` :math:`= m`
       the prediction is the mean probability of m independently drawn states.
-    * "last" (default) is the state after the last round, which uses all examples. It is better in practice, without a
+    * "last" (default) is the state after the last round, which uses all examples. It is better in practice, but has no
       theorem.
 
     Guarantee of "sample": assume that the contexts' scale was fixed before the sample was drawn, and that
@@ -190,7 +190,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     settings
         Other settings of the forecaster, by name.
     passes
-        Number of passes of `fit` over the sample, each in a new order. More than one has no guarantee.
+        Number of passes of `fit` over the sample, each in a new order. With more than one there is no guarantee.
     average
         "last" or "sample", as described above.
     samples
@@ -503,7 +503,7 @@ def once_each(X: Any) -> Any:
 
 
 def _rescaled(X: Any, e: NDArray[np.int64], scale: Floats) -> Any:
-    """Return rows in CSR form times :math:`2^{-e}`, divided by `scale`, column by column."""
+    """Return rows in CSR form with each column j multiplied by :math:`2^{-e_j}` and divided by `scale[j]`."""
     data = divided(X.data, e[X.indices] if e.any() else 0) / scale[X.indices]
     return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 

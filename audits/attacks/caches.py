@@ -19,7 +19,7 @@ from audits.attacks.lines import Line, line
 TITLE = "Kernel caches"
 WORDS = """A process compiles two kernels under umask 0. It uses its own cache folder, or a folder with planted pickles
 to which others may write. An outcome is `right` if the kernels work and only this user can access their files. It is
-`named` if one line says that the folder is not used."""
+`named` if a one-line message says that the folder is not used."""
 COUNT = 24
 CODE = """
 import os

@@ -16,10 +16,10 @@ from audits.attacks.lines import Line, line
 
 TITLE = "Hostile plug-ins"
 WORDS = """A lab, a folder of plug-ins, contains a hostile agent, whose setting selects a kind of misbehaviour. A sweep runs
-this agent at every setting together with the agent `uniform`. We run it with `-j 1`, with `-j 2`, and with a limit of
-20 s per run. The table counts runs.
-The runs of `uniform` must be right. The runs of the hostile agent must be right or fail with their own reason
-(`named`)."""
+this agent at every setting together with the agent `uniform`. There are sweeps with `-j 1`, with `-j 2`, and with
+a limit of 20 s per run. The table counts runs.
+The runs of `uniform` must finish with the correct result (`right`). The runs of the hostile agent must do the same, or
+fail with a message that names their own fault (`named`)."""
 COUNT = 1
 """Sweeps with each number of processes."""
 

@@ -17,8 +17,8 @@ from banditlab.policy import train
 
 TITLE = "Rows that a client gets wrong"
 WORDS = """A policy that fills in missing entries receives a row with a fault and has to decide. An outcome is `named`
-if one line rejects the row, `right` if the context is that of the intended row, and `wrong` if the context differs and
-there is no message."""
+if the row is rejected with a one-line message, `right` if the context is that of the intended row, and `wrong` if the
+context differs and there is no message."""
 COUNT = 100
 """Rows of each kind."""
 

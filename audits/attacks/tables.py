@@ -24,11 +24,12 @@ from banditlab.envs.table import Table
 from banditlab.errors import BanditlabError
 
 TITLE = "Odd tables, large requests, cells of tables"
-WORDS = """The inputs are of two kinds. Files in CSV, LIBSVM and Parquet have flipped bits, replaced cells, entries of
-1e-320 to 1e308, gzip bombs, an index of 2e9, or a million columns. Specs have 1e9 repetitions or 6.4e7 grid points. An
-outcome is `right` if the file is read with finite rows within R and at least two classes, or if it is written as CSV
-and read back without a cell that a spreadsheet would execute. It is `named` if the input is rejected with a one-line
-message that names the file or the limit, and `lost` if reading or rejecting takes more than ten seconds."""
+WORDS = """The inputs are of two kinds. Files in CSV, LIBSVM and Parquet contain flipped bits, replaced cells, entries
+of 1e-320 to 1e308, an index of 2e9, or a million columns, or are gzip bombs. Specs have 1e9 repetitions or 6.4e7 grid
+points. An outcome is `right` if the file is read and gives finite contexts of norm at most R and at least two classes,
+or if it is written as CSV and read back without a cell that a spreadsheet would execute. It is `named` if the input is
+rejected with a one-line message that names the file or the limit, and `lost` if reading or rejecting takes more than
+ten seconds."""
 COUNT = 1_500
 SECONDS = 10.0
 CELLS = (

@@ -48,10 +48,10 @@ HEAD = """Does a results folder survive killed processes, damaged files, replace
 tracebacks appeared, and code of an attacker was executed {code_run} times.**
 
 `python -m audits attacks` writes this page and the tables `attacks-*.csv`. Each row of a table counts outcomes. An
-outcome is `right` if every value is the same as without the attack. It is `named` if one line says what is lost or
-rejected; the command then repeats lost runs where it can. Four counts must be 0: `lost` (finished runs that disappear
-without a message), `wrong` (values that differ from those without the attack), `tracebacks`, and `code run` (executed
-code of an attacker)."""
+outcome is `right` if every value is the same as without the attack. It is `named` if a one-line message says what is
+lost or rejected; the command then repeats lost runs where it can. Four counts must be 0: `lost` (finished runs that
+disappear without a message), `wrong` (values that differ from those without the attack), `tracebacks`, and `code run`
+(executed code of an attacker)."""
 
 
 def _table(lines: list[Line]) -> str:

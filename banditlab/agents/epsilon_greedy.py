@@ -93,8 +93,8 @@ class EpsilonGreedy(KernelAgent):
     Guarantee: the gradient estimates are unbiased, and their second moment is up to :math:`K/\gamma` times that of the
     true gradient. On a ball of radius B, the logistic losses of W have regret :math:`O(B \sqrt{K T / \gamma})` up to
     factors of d and K, for a learning rate of the order of B (AdaGrad's theorem, with a projection that this agent
-    omits). The mistakes are bounded only by the logistic loss divided by :math:`\ln 2`, plus :math:`\gamma T`. `bound`
-    returns None.
+    omits). The mistakes have a weaker bound only: their expected number is at most the expected logistic loss of the W
+    in use, divided by :math:`\ln 2`, plus :math:`\gamma T`. `bound` returns None.
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones. Memory:
     :math:`2 K d` numbers.

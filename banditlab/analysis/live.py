@@ -27,7 +27,7 @@ def live_policy() -> str:
 
 
 def live_page(name: str, part: str) -> str:
-    """Return the page with `part`, which it fetches again every two seconds."""
+    """Return the page. It contains `part`, and its script fetches that part again every two seconds."""
     return render("live.html.j2", name=name, part=Markup(part), script=script_of("live.js"))
 
 

@@ -14,9 +14,9 @@ divided by the number of rows n. Then, for R repetitions,
 
 where :math:`s^2` is the variance between repetitions. The degrees of freedom follow Satterthwaite's rule, from
 :math:`R - 1` and :math:`n - 1` for the two parts. Variation that depends on both the row and the repetition counts in
-both parts. That is conservative for few repetitions, and compensates for the effect of a row on later rows through its
-update (`docs/results/intervals.md` shows the measured coverage). If rows are played in order, blocks of rows replace
-rows (`moving_blocks`).
+both parts. That is conservative for few repetitions. It also compensates for the effect of a row on the losses of later
+rows, through the player's update on that row (`docs/results/intervals.md` shows the measured coverage). If rows are
+played in order, blocks of rows replace rows (`moving_blocks`).
 
 Numbers of mistakes may be equal in all repetitions by chance. The variance is then the binomial variance of the rounds
 (`_binomial`), so no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is significant
@@ -51,7 +51,8 @@ class Interval:
     n
         The number of repetitions.
     method
-        "t" over the repetitions, "t, rows" if it includes the sampling of a table's rows, "none" without an interval.
+        "t" over the repetitions, "t, rows" if the interval includes the sampling of a table's rows, "none" if there is
+        no interval.
     """
 
     mean: float
@@ -174,7 +175,10 @@ def _of_rows(deviations: Floats) -> tuple[float, float]:
 
 
 def _sum(mean: float, parts: list[tuple[float, float]], n: int, method: str) -> _Spread:
-    """Return a mean whose variance is the sum of these variances, each with its degrees of freedom (Satterthwaite)."""
+    """Return a mean whose variance is the sum over `parts`, pairs of a variance and its degrees of freedom.
+
+    The degrees of freedom of the sum follow Satterthwaite's rule.
+    """
     variance = sum(part for part, _ in parts)
     freedom = variance**2 / sum(part**2 / of for part, of in parts) if variance > 0 else parts[0][1]
     return _Spread(mean, variance, freedom, n, method)
@@ -183,7 +187,7 @@ def _sum(mean: float, parts: list[tuple[float, float]], n: int, method: str) -> 
 def mean_intervals(values: ArrayLike) -> tuple[Floats, Floats, Floats]:
     """Return the mean, low and high, each (m,), of m series of n repetitions (m, n).
 
-    One repetition, or a series with a value that is not finite, has no interval (NaN).
+    The interval (low, high) is NaN if there is only one repetition, or if the series has a value that is not finite.
     """
     x = np.asarray(values, dtype=np.float64)
     n = x.shape[1]
@@ -202,7 +206,7 @@ def critical(level: float, freedom: float, family: int = 2) -> float:
     """Return half the width of a difference's interval in standard errors: a quantile of Student's t with Sidak's
     correction for all pairs.
 
-    The intervals of all family (family - 1) / 2 differences then hold simultaneously with at least the probability
+    The intervals of all `family` (`family` - 1) / 2 differences then hold simultaneously with at least the probability
     `level` (Sidak: Rectangular confidence regions for the means of multivariate normal distributions, JASA 62, 1967).
     Intervals from the studentized range (Tukey, Games and Howell) are shorter, but too short here, because each pair
     has its own standard error: for ten equal players and six repetitions, 9 of 100 tables then have a significant
@@ -377,7 +381,7 @@ def rank(
 
 
 def first_half(repetitions: Sequence[int]) -> list[int]:
-    """Return the repetitions of the first half, rounded down; the others are the second half."""
+    """Return the first half of the repetitions, without the middle one if their number is odd."""
     ordered = sorted(repetitions)
     return ordered[: len(ordered) // 2]
 
@@ -408,11 +412,12 @@ class Choice:
 
 
 def choose(values: ArrayLike, first: ArrayLike) -> Choice:
-    """Choose the row with the smallest mean; each half of the repetitions reports the row chosen on the other half.
+    """Choose the row with the smallest mean; in each half of the repetitions, report the row chosen on the other half.
 
-    Every repetition is therefore reported, for a setting that it was not used to choose. The two halves depend on each
-    other through the choices. In simulations with 2 to 10 repetitions and 4 or 12 settings of equal merit, the worst
-    case, the 95 % t interval of the mean covered 93 to 95 % of the time, and 94 to 95 % with settings that differ.
+    Every repetition is therefore reported for a row that was chosen without it. The results of the two halves are not
+    independent, because each half determines the row of the other. In simulations with 2 to 10 repetitions and 4 or 12
+    settings, the 95 % t interval of the mean had a coverage of 93 to 95 % if all settings were equally good (the worst
+    case), and of 94 to 95 % otherwise.
 
     A single row needs no choice and counts as held out. If the other half has no run yet, a repetition reports the row
     chosen on all repetitions. If no repetition has a run of its reported row, all repetitions report the row chosen on
@@ -446,7 +451,7 @@ def choose(values: ArrayLike, first: ArrayLike) -> Choice:
 def _least(x: Floats) -> int:
     """Return the row with the smallest mean among those with the largest number of runs.
 
-    In an unfinished sweep, a setting is therefore not chosen because it had easier streams.
+    This prevents that, in an unfinished sweep, a setting is chosen only because its finished runs had easier streams.
     """
     seen = (~np.isnan(x)).sum(axis=1)
     full = np.flatnonzero(seen == seen.max())

@@ -23,8 +23,8 @@ class Oza(Booster):
     Learner i is updated with it k times, :math:`k \sim \text{Poisson}(\lambda)`. If its prediction is then right,
     :math:`\lambda_{sc} \mathrel{+}= \lambda` and :math:`\lambda \mathrel{\cdot}= n / (2 \lambda_{sc})`; otherwise
     :math:`\lambda_{sw} \mathrel{+}= \lambda` and :math:`\lambda \mathrel{\cdot}= n / (2 \lambda_{sw})`. Here n is the
-    number of examples, and :math:`\lambda_{sc}`, :math:`\lambda_{sw}` are the learner's own sums. The action is the
-    class with most votes. Learner i votes with the weight :math:`\ln((1 - \epsilon) / \epsilon)`,
+    number of examples so far, and each learner has its own :math:`\lambda_{sc}` and :math:`\lambda_{sw}`. The action is
+    the class with most votes. Learner i votes with the weight :math:`\ln((1 - \epsilon) / \epsilon)`,
     :math:`\epsilon = \lambda_{sw} / (\lambda_{sw} + \lambda_{sc})`. Ties are broken at random.
 
     Guarantee: none; `bound` returns None.

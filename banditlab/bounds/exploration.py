@@ -29,8 +29,8 @@ def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> f
     explored action is wrong with probability :math:`1 - 1/K`; in other rounds the probability of a mistake is
     :math:`1 - p_y \le -\ln p_y`. The coin flip and the uniform action are independent of the forecast. The forecaster's
     expected loss over all rounds is therefore :math:`K/\gamma` times its expected loss over its updates, and the same
-    holds for the comparator. The number of updates is Binomial(T, :math:`\gamma/K`), so
-    :math:`E\, \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)`.
+    holds for the comparator. The number N of updates is Binomial(T, :math:`\gamma/K`), so
+    :math:`E\, \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)` if Reg is concave.
     """
     if gamma == 1.0:  # uniform exploration only, whatever the forecaster
         return (1.0 - 1.0 / n_classes) * rounds

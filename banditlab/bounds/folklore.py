@@ -175,8 +175,8 @@ def folklore_frobenius(
     `folklore_any_regularization`; :math:`\lambda \|W\|_F^2` is at most :math:`\lambda D^2`, not :math:`\lambda K B^2`.
 
     Two rows of W differ by at most :math:`\sqrt{2} D`. A ball of radius :math:`\sqrt{K} B`, which contains all
-    matrices with rows of norm at most B, therefore needs a curvature smaller by about :math:`\sqrt{K/2}`. A ball of
-    radius B, which contains only such matrices, allows a curvature larger by :math:`\sqrt{2}`.
+    matrices with rows of norm at most B, therefore needs a curvature smaller by a factor of about :math:`\sqrt{K/2}`. A
+    ball of radius B, which contains only such matrices, allows a curvature larger by a factor of :math:`\sqrt{2}`.
     """
     K, d, lam, c = n_classes, n_features, regularization, curvature
     if not is_admissible_on_ball(c, K, frobenius_bound / math.sqrt(2.0), radius):

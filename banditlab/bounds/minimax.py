@@ -113,7 +113,7 @@ def shamir_theorem_7(rounds: float, n_features: int, n_classes: int, epsilon: fl
 
 
 def _even(rounds: float, n_features: int, log_sum: Callable[[int], float]) -> float:
-    """Return the sum of `log_sum` over the contexts' numbers of rounds, which are as equal as possible."""
+    """Return the sum of `log_sum(n_j)` over d contexts, with rounds split into n_1, ..., n_d as evenly as possible."""
     each, more = divmod(int(rounds), int(n_features))
     return more * log_sum(each + 1) + (int(n_features) - more) * log_sum(each)
 
@@ -134,7 +134,7 @@ def _log_shtarkov(n: int, n_classes: int) -> float:
 
 
 def _log_sum_on_box(n: int, steepest: float) -> float:
-    """Return the logarithm of the sum over labels at one context, with log-odds of at most `steepest`."""
+    """Return the log of the Shtarkov sum at one context, with log-odds of at most `steepest` in absolute value."""
     total = 0.0
     for k in range(n + 1):
         odds = math.log(k / (n - k)) if 0 < k < n else math.copysign(STEEPEST, 2 * k - n)

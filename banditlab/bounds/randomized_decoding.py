@@ -13,8 +13,8 @@ LN2 = math.log(2.0)
 
 @within()
 def decoding_step(radius: float) -> float:
-    r"""Return :math:`2 (\ln 2) (1 - \ln 2) / R^2`, the largest step for which the surrogate gap covers the gradients'
-    term of the regret.
+    r"""Return :math:`2 (\ln 2) (1 - \ln 2) / R^2`, the largest step for which the surrogate gap is at least
+    the term with the gradients in the regret bound.
     """
     return 2.0 * LN2 * (1.0 - LN2) / radius**2
 

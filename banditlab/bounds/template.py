@@ -19,11 +19,11 @@ The argument is that of van der Hoeven (NeurIPS 2020) and of Sakaue et al. (COLT
 Gaptron's published step and constant.
 
 The weight :math:`1/p_y` of a right action is small if the action was likely. It is :math:`K/\gamma` only if the rule
-gives the label probability 0. "half-log" and "sparsemax" therefore allow larger steps, :math:`2 h \gamma/(K R^2)`, with
-h from `WIDE` instead of the :math:`c \ln 2 = 0.3466` above.
+gives the label probability 0. "half-log" and "sparsemax" therefore allow larger ("wide") steps,
+:math:`2 h \gamma/(K R^2)`, with h from `WIDE` instead of the :math:`c \ln 2 = 0.3466` above.
 
-Without a projection, bits may be late by at most :math:`\tau` rounds. Then :math:`1/\pi + 2 \tau` replaces
-:math:`1/\pi`, and the steps are :math:`2 c/(b (K/\gamma + 2 \tau))`.
+Without a projection, the theorem also covers bits that are late by at most :math:`\tau` rounds. Then
+:math:`1/\pi + 2 \tau` replaces :math:`1/\pi`, and the steps are :math:`2 c/(b (K/\gamma + 2 \tau))`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ def template_bandit(
     the comparator's loss. The second term is :math:`D \sqrt{b K T/c}`, which is :math:`1.699 R D \sqrt{K T}` with
     half-log.
 
-    At the wide step :math:`P = K R^2 D^2/(4 h)`: :math:`1.531 R D \sqrt{K T}` with half-log, 1.420 with sparsemax.
+    With `wide`, :math:`P = K R^2 D^2/(4 h)`, and the second term is :math:`1.531 R D \sqrt{K T}` with half-log. With
+    sparsemax the factor is 1.420.
     """
     P = (radius * frobenius_bound) ** 2 * _pull(n_classes, decoding, wide)
     return max(2.0 * P, 2.0 * math.sqrt(P * rounds))

@@ -213,8 +213,9 @@ def one_bit(probe: EnvProbe) -> None:
 def own_round(probe: Any) -> None:
     """The reward depends on the current context and action, not on those of an earlier round.
 
-    The context of an earlier round, with its action or the current one, must not explain the rewards better. A context
-    explains a reward if its nearest neighbour with the same action has the same reward. The two counts are compared by
+    A context and action explain a reward if the round with the nearest context, among those with the same action, has
+    the same reward. The context of an earlier round, with the action of that round or of the current one, must not
+    explain more rewards than the current context and action. The two numbers of explained rewards are compared by
     McNemar's statistic: the difference of the discordant counts divided by the square root of their sum.
     """
     env = probe.make(STREAM)
@@ -300,7 +301,7 @@ def _must_raise(call: Callable[[], Any], otherwise: str) -> None:
 
 
 def env_seeds(probe: EnvProbe) -> None:
-    """The same seed gives the same episode, in a new and in a used object, for any global state of numpy."""
+    """The same seed gives the same episode, in a new and a used object, for any state of numpy's global generator."""
     env = probe.make()
     actions = _actions(env)
     before = np.random.get_state()  # noqa: NPY002 - the check is that this state is not used

@@ -49,7 +49,7 @@ class ForeignProbe:
 
 
 def foreign_probe(name: str, settings: dict[str, Any]) -> ForeignProbe:
-    """Return the probe of an environment with settings of `GymnasiumEnv`; unknown settings are rejected."""
+    """Return an object for checks of Gymnasium's environment `name`; `settings` are those of `GymnasiumEnv`."""
     cls = registry().load("envs", "banditlab/Gymnasium-v0")
     known = set(cls.own_settings()) - {"name"}
     for setting in settings:
@@ -120,7 +120,7 @@ def labels(probe: ForeignProbe) -> None:
     found = _looks_like_labels(probe)
     hint = f"; info[{found!r}] may be one: --set label_key={found}" if found else ""
     raise CheckExcluded(
-        f"without labels set norm_bounds = [], and leave out forecasters and agents that observe labels{hint}"
+        f"without labels, set norm_bounds = [], and leave out forecasters and agents that observe labels{hint}"
     )
 
 

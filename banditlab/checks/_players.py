@@ -136,7 +136,7 @@ def own_state(probe: PlayerProbe) -> None:
 
 
 def seeds(probe: PlayerProbe) -> None:
-    """The same seed gives the same run, for any global state of numpy."""
+    """The same seed gives the same run, whatever the state of numpy's global generator."""
     # An agent that explores with probability 1/20 by another generator may choose the same actions for sixty rounds.
     rounds = LONG if issubclass(probe.cls, Agent) else ROUNDS
     before = np.random.get_state()  # noqa: NPY002 - the check is that this state is not used

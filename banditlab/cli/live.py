@@ -1,7 +1,7 @@
 """`banditlab run --live`: a page, reachable from this machine only, that shows a running sweep.
 
-The page requests new data every two seconds. Results are read only on request, and for at most a tenth of the time. The
-server ends with the sweep, after an open page has received the outcome.
+The page requests new data every two seconds. Results are read only on request, and for at most a tenth of the time.
+When the sweep ends, the server waits briefly until an open page has fetched the outcome, and stops.
 """
 
 from __future__ import annotations

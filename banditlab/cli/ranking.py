@@ -54,7 +54,7 @@ def print_ranking(out: Console, rows: list[Standing]) -> None:
 
 
 def print_across(out: Console, made: Across) -> None:
-    """Print the first agents of a comparison over many data sets, compared with the agent with the lowest mean rank."""
+    """Print the agents with the lowest mean ranks over many data sets, each compared with the best of them."""
     best = made.agents[0]
     rows = [("", "agent", "", "mean rank", f"mistakes / {best}'s (95 %)", "better, tied, worse")]
     for agent, mean_rank in zip(made.agents[:MOST_AGENTS], made.ranks, strict=False):

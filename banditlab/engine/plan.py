@@ -170,7 +170,7 @@ class Plan:
         return digest([[run.run_id for run in self.runs], self.balls()])[:24]
 
     def streams(self) -> dict[str, Run]:
-        """Return one run of each stream, by stream id; in an adaptive environment every run is a stream."""
+        """Return one run of each stream, by stream id; in an adaptive environment every run has its own stream."""
         return {run.stream_id: run for run in self.runs}
 
     def balls(self) -> list[float]:
@@ -422,7 +422,7 @@ def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str,
             label = _shown(block.id, shown)
             if spec.norm_bounds and env.uncompared:
                 raise UsageError(
-                    f"{where}: norm_bounds: the comparator on {label} has {env.uncompared}; set norm_bounds = []"
+                    f"{where}: norm_bounds: no comparator on {label} ({env.uncompared}); set norm_bounds = []"
                 )
             for feedback, given in feedbacks:
                 label = _shown(block.id, shown | {f"feedback.{name}": value for name, value in given.items()})

@@ -33,7 +33,8 @@ def dispatch(
 ) -> Iterator[Result]:
     """Run tasks in `jobs` processes; yield outcomes, with their task, as they arrive.
 
-    Tasks may be added to a deque during the call. When `stopped` returns True, the workers store finished runs and end.
+    If `tasks` is a deque, tasks may be added to it during the call. When `stopped` returns True, the workers store
+    finished runs and end.
 
     Raises
     ------
@@ -95,8 +96,8 @@ def _lost(
 ) -> Iterator[Result]:
     """Yield the stored outcomes of a task whose process ended; repeat its other runs singly, or record a single run as failed.
 
-    If the task computes comparators, its finished runs are repeated too. `before` has the ids of runs that failed
-    before the sweep began; those records do not count as results of this task.
+    If the task computes comparators, its finished runs are repeated too. `before` contains the ids of runs that
+    failed before the sweep began; those records do not count as results of this task.
     """
     task = worker.task
     assert task is not None

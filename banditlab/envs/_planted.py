@@ -18,7 +18,10 @@ def directions(rng: np.random.Generator, n: int, d: int) -> Floats:
 
 
 def ball_contexts(rng: np.random.Generator, n: int, d: int, radius: float, law: str) -> Floats:
-    """Return contexts (n, d): "sphere", uniform of norm R; "gaussian", :math:`N(0, (R^2/d) I)` shortened to R."""
+    """Return contexts (n, d): "sphere", uniform of norm R; "gaussian", drawn from :math:`N(0, (R^2/d) I)`.
+
+    Gaussian contexts with a norm above R are rescaled to norm R.
+    """
     if law == "sphere":
         return directions(rng, n, d) * (radius * JUST_BELOW_ONE)
     x = rng.standard_normal((n, d)) * (radius / np.sqrt(d))

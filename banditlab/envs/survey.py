@@ -233,7 +233,10 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
 
 
 def range_of(known: NDArray[Any]) -> tuple[str, str]:
-    """Describe the range and a few outliers of numbers (n,). Return the text, and the option that marks codes as missing."""
+    """Return a text on the range and a few outliers of numbers (n,), and a command-line option.
+
+    The option declares outliers that look like codes of missing values as missing; it is "" if there are none.
+    """
     low, high = bounds(known)
     far = (known < low) | (known > high)
     least, largest = known[~far].min(), known[~far].max()

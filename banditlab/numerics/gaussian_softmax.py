@@ -159,7 +159,7 @@ def _shifted(mean, root, point, w):
 
 @njit
 def _log_mean(mean, nodes, k):
-    """Return ln E softmax_k, summed relative to its largest term; `nodes.logs` has the log-sum-exp of each node."""
+    """Return ln E softmax_k, summed relative to its largest term; `nodes.logs` stores the log-sum-exp of each node."""
     points, weights, root, logs = nodes.points, nodes.weights, nodes.root, nodes.logs
     m = points.shape[0]
     # ln sum_i weights_i e^{a_i}, with its largest term factored out

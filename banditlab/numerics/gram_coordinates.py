@@ -105,7 +105,7 @@ class Span(NamedTuple):
         return Q
 
     def wider(self, capacity: int, width: int | None) -> Span:
-        """Return the same span with a larger capacity; if `width` is given, dense contexts become sparse."""
+        """Return the same span with a larger capacity; if `width` is given, contexts are stored as sparse rows."""
         r, wide = self.rank[0], Span.empty(capacity, len(self.v), width)
         wide.rank[0], wide.L[:r, :r], wide.lost[0] = r, self.L[:r, :r], self.lost[0]
         if width is None:

@@ -4,7 +4,7 @@ A kernel contains the code of all functions that it calls. numba nevertheless co
 for every called function. That code never runs and takes about a third of the compile time. With this module a function
 is compiled for the kernels that call it, and for Python only when Python calls it.
 
-The module uses numba's internals, as numba's `compile_subroutine` does. `KNOWN` has the range of tested versions. With
+The module uses numba's internals, as numba's `compile_subroutine` does. `KNOWN` is the range of tested versions. With
 other versions numba itself compiles the functions, which only takes longer.
 """
 
@@ -141,16 +141,16 @@ class Kernel(CPUDispatcher):
 
 
 def _check_borrowing(kernel: Kernel, result: Any) -> None:
-    """Raise an error if a function that borrows its arrays returns arrays, or calls a function that returns new ones.
+    """Raise an error if a function with arrays = "used" returns arrays, or calls a function that returns new arrays.
 
-    A borrowed array has no reference count. numba itself rejects a function that allocates arrays without one. Code
+    Its references to arrays are not counted. In such a function numba itself rejects the allocation of an array. Code
     read from disk was checked when it was written.
     """
     if kernel.use_of_arrays != "used" or not result.fndesc.calltypes:
         return
     where = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
     if _holds_arrays(result.signature.return_type):
-        raise errors.TypingError(f"{where}: returns arrays: set arrays='views', or 'new' if they are new")
+        raise errors.TypingError(f"{where}: returns arrays: set arrays='views' if they are parts of inputs, else 'new'")
     for call, signature in result.fndesc.calltypes.items():
         if getattr(call, "op", None) == "call" and _holds_arrays(signature.return_type):
             called = _called(result.fndesc.typemap[call.func.name], signature.args)

@@ -1,7 +1,7 @@
 r"""MALA: Metropolis-adjusted Langevin chains on the logistic posterior, with a uniform or a Gaussian prior.
 
 The target is :math:`\exp(-U(W))` on :math:`\{W : \|W_k\| \le B\}`. U is the sum of the losses so far plus
-:math:`(\text{ridge}/2) \|W\|^2`. If the label counts are sums of weights, the losses are weighted by them. With B
+:math:`(\text{ridge}/2) \|W\|^2`. If the label counts are sums of weights, the losses have these weights. With B
 infinite the ridge term corresponds to the prior :math:`N(0, I/\text{ridge})`. In one step of size e the proposal
 
 .. math::
@@ -14,7 +14,7 @@ is accepted with probability
 
     \min(1, e^{U(W) - U(V)} q(W \mid V)/q(V \mid W)), \qquad -\ln q(V \mid W) = \|V - W + e \nabla U(W)\|^2/(4 e).
 
-A proposal outside the ball is rejected, so the target is exact.
+A proposal outside the ball is rejected, so the stationary distribution is exactly the target.
 """
 
 from __future__ import annotations

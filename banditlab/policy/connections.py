@@ -18,7 +18,7 @@ LIMIT = 5.0
 
 
 def engine_of(address: str, write: bool) -> tuple[sa.Engine, str]:
-    """Return a SQLAlchemy engine that connects to a log, and the log's name for errors."""
+    """Return a SQLAlchemy engine that connects to a log, and the log's name for error messages."""
     if address.startswith(("postgresql://", "postgresql+")):
         return _server(address, write)
     if not address or address.startswith((":", "file:")) or "://" in address:

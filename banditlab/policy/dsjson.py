@@ -32,7 +32,7 @@ class Line(NamedTuple):
     id
         EventId.
     cost
-        _label_cost, minus the reward.
+        _label_cost, which is the reward times -1.
     probability
         _label_probability, the probability with which the action was chosen.
     action
@@ -91,7 +91,7 @@ def read_dsjson(path: str, others: Sequence[str] | None) -> Source:
     """Return the log of a dsjson file, or raise a UsageError. Actions are named by their positions in _multi, from 1.
 
     Each line is parsed once. The fields for the evaluation are stored in a temporary file, about as large as the log,
-    until all lines are read. `others` are further names of actions; if it is not None, the rows are also stored.
+    until all lines are read. `others` contains further names of actions. Unless it is None, the rows are also stored.
     """
     stored, counts, ids = tempfile.TemporaryFile(), Counter[str](), []  # noqa: SIM115
     rounds, K, whole = 0, 0, True

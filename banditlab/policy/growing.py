@@ -68,12 +68,14 @@ def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
     if untaught == new:
         return old
     if old != untaught:
-        raise UsageError(f"{path} depends on the number of classes and on past updates: no class can be added")
+        raise UsageError(
+            f"{path} stores a value computed from the number of classes and past updates: no class can be added"
+        )
     return new
 
 
 def _on_basis(merged: Any, old: Any) -> Any:
-    r"""Return a part of a state; if it is sketched, set new models to :math:`p I` in the directions found so far."""
+    r"""Return `merged`; if it is a sketch, first set its new models to :math:`p I` in the directions found so far."""
     if isinstance(merged, SketchedInverses):
         B, places, known = merged.B, merged.places, len(old.p)
         found = B[0, places] != 0.0  # elsewhere the sketch has no direction yet
@@ -84,10 +86,12 @@ def _on_basis(merged: Any, old: Any) -> Any:
 def _array(old: np.ndarray, untaught: np.ndarray, new: np.ndarray, path: str) -> np.ndarray:
     place = tuple(slice(length) for length in old.shape)
     if old.ndim != new.ndim or any(a > b for a, b in zip(old.shape, new.shape, strict=True)):
-        raise UsageError(f"{path} changes its layout with one more class, so no class can be added")
+        raise UsageError(f"{path} has a different layout with one more class, so no class can be added")
     merged = new.copy(order="K")
     moved = old != untaught
     if np.any(moved & (untaught != new[place])):
-        raise UsageError(f"{path} depends on the number of classes and on past updates: no class can be added")
+        raise UsageError(
+            f"{path} stores a value computed from the number of classes and past updates: no class can be added"
+        )
     merged[place] = np.where(moved, old, new[place])
     return merged

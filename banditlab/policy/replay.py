@@ -50,10 +50,11 @@ class Decider:
 
 
 class Replay:
-    """Run an agent with its default settings on a log's contexts, standardised by the moments of the first part.
+    """Run an agent with its default settings on the standardised contexts of a log.
 
-    If the agent draws the logged action a, the round is accepted with probability c/p(a), where c is the smallest
-    propensity of the first part. Accepted actions then have the agent's own distribution.
+    The contexts are standardised by the means and standard deviations of the log's first part. If the agent draws the
+    logged action a, the round is accepted with probability c/p(a), where c is the smallest propensity of the first
+    part. Accepted actions then have the agent's own distribution.
 
     Parameters
     ----------
@@ -74,9 +75,9 @@ class Replay:
         self.accepted = 0
 
     def target(self, contexts: Floats, actions: NDArray[np.intp], rewards: Floats, p: Floats) -> Floats:
-        """Return the agent's probabilities (m, K) in the next m rounds, updated after accepted ones.
+        """Return the agent's probabilities (m, K) in the next m rounds; each accepted round updates the agent.
 
-        p has the propensities of all actions (m, K), or of the logged actions (m,).
+        p contains the propensities of all actions (m, K), or of the logged actions (m,).
         """
         z = (contexts - self._mean) / self._scale
         z /= np.maximum(self._length, np.linalg.norm(z, axis=1, keepdims=True))

@@ -262,6 +262,6 @@ def test_a_sweep_plays_a_table_with_arms(spec: Any, tmp_path: Any) -> None:
 def test_the_comparator_needs_one_label(spec: Any) -> None:
     with pytest.raises(
         UsageError,
-        match=r"norm_bounds: the comparator on .* has no single label per round, which a comparator requires",
+        match=r"norm_bounds: no comparator on .* \(no single label per round, which a comparator requires",
     ):
         Sweep(make_spec(spec | {"norm_bounds": [1.0]}, "test"))

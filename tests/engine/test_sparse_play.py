@@ -157,7 +157,7 @@ def test_a_sweep_over_a_sparse_stream_without_comparators(tmp_path):
 
 
 def test_comparators_of_long_sparse_rows_are_refused_at_once(tmp_path):
-    message = r"norm_bounds: the comparator on .*Sparse-v0.* d = 20,000 is too large .*; set norm_bounds = \[\]"
+    message = r"norm_bounds: no comparator on .*Sparse-v0.* d = 20,000 is too large .*; set norm_bounds = \[\]"
     with pytest.raises(UsageError, match=message):
         Sweep(spec(norm_bounds=[1.0])).run(tmp_path, jobs=1)
 

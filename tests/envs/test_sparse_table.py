@@ -171,6 +171,6 @@ def test_compare_on_long_sparse_rows(file, tmp_path, capsys):
     assert not result.failures
     assert result.played == len(sweep.plan.runs)
     with pytest.raises(
-        UsageError, match=r"norm_bounds: the comparator on .* d = 40,001 is too large .*; set norm_bounds"
+        UsageError, match=r"norm_bounds: no comparator on .* d = 40,001 is too large .*; set norm_bounds"
     ):
         Sweep(spec.model_copy(update={"norm_bounds": [1.0]}))

@@ -21,7 +21,7 @@ class MABWiserAgent(BatchPeerAgent):
     """A `mabwiser.mab.MAB` with one ridge regression per class, which predicts the bit. It is updated with `batch`
     rounds at a time.
 
-    Until the first batch is full, mabwiser cannot predict, and the agent plays uniform classes.
+    Until the first batch is full, mabwiser cannot predict, and the agent draws classes uniformly.
     """
 
     requires = ("mabwiser",)
@@ -97,8 +97,9 @@ class MABWiserLinUCB(MABWiserAgent):
     Update rule: mabwiser's own. Class k has :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
     :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds in which it was played. The agent plays the class
     with the highest :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first one on ties. Nothing is drawn, so
-    probabilities are one-hot. mabwiser predicts only after a fit, so classes are uniform until the first batch is full.
-    For a class that was never played, :math:`A_k^{-1}` is :math:`\mathrm{l2\_lambda}\, I`.
+    probabilities are one-hot. mabwiser predicts only after a fit, so the agent draws classes uniformly until the first
+    batch is full. For a class that was never played, mabwiser uses :math:`\mathrm{l2\_lambda}\, I` in place of
+    :math:`A_k^{-1}`.
 
     Guarantee: none; `bound` returns None.
 
@@ -108,7 +109,7 @@ class MABWiserLinUCB(MABWiserAgent):
     Parameters
     ----------
     alpha
-        Amount of exploration, above 0 (:math:`\alpha` in mabwiser, its default 1).
+        Amount of exploration, above 0 (:math:`\alpha` in mabwiser, whose default is 1).
     l2_lambda
         The ridge, above 0 (mabwiser's default 1).
     batch
@@ -143,7 +144,7 @@ class MABWiserLinTS(MABWiserAgent):
     :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds in which it was played. mabwiser's generator, which
     is seeded from the agent's generator, draws :math:`b_k` from :math:`N(\beta_k, \alpha^2 A_k^{-1})`, and the agent
     plays the class with the highest :math:`x'b_k`. Probabilities are one-hot given that draw. mabwiser predicts only
-    after a fit, so classes are uniform until the first batch is full.
+    after a fit, so the agent draws classes uniformly until the first batch is full.
 
     mabwiser 2.7.4 copies its generator into a class's model at each update of the class. The classes therefore draw
     from copies of one stream and not from one generator. The adapter does not change that.
@@ -157,7 +158,7 @@ class MABWiserLinTS(MABWiserAgent):
     Parameters
     ----------
     alpha
-        Amount of exploration, above 0 (:math:`\alpha` in mabwiser, its default 1).
+        Amount of exploration, above 0 (:math:`\alpha` in mabwiser, whose default is 1).
     l2_lambda
         The ridge, above 0 (mabwiser's default 1).
     batch

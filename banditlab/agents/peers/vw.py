@@ -35,9 +35,9 @@ LABELS, PLACES = (17, 25), 29
 class VW(PickledBySettings, PeerAgent):
     r"""Vowpal Wabbit's contextual bandit learner, `--cb_explore K`, with linear models.
 
-    Problem: bandit multiclass. The cost of the played class is 0 (right) or 1 (wrong), as in `--cbify`. Alternatively
-    (`costs`) it is -1 or 0, so the initial prediction, 0, is the cost of a wrong class. Bietti et al. recommend this
-    encoding.
+    Problem: bandit multiclass. The cost of the played class is 0 (right) or 1 (wrong), as in `--cbify`. With
+    `costs` "-1/0" it is -1 (right) or 0 (wrong), so the initial prediction, 0, is the cost of a wrong class. Bietti et
+    al. recommend this encoding.
 
     Update rule: Vowpal Wabbit's own. Its learner (adaptive, normalised, importance-invariant gradient steps in single
     precision) regresses the cost on the features of each class. `exploration` turns the predicted costs into
@@ -45,8 +45,9 @@ class VW(PickledBySettings, PeerAgent):
     library. The defaults are those of `--cbify K` and of `--cb_explore K`.
 
     Features: Vowpal Wabbit writes the class into the low bits of a feature's index and overwrites what is there.
-    Features named 0, 1, 2, ... would therefore share their weights in groups of S, the power of two above K. Here
-    feature j has the index :math:`j S`, and the constant feature (Vowpal Wabbit's own, on by default) has :math:`d S`.
+    Features with the indices 0, 1, 2, ... would therefore share their weights in groups of S, the smallest power of two
+    above K. Here feature j has the index :math:`j S`. A constant feature with the index :math:`d S` replaces Vowpal
+    Wabbit's own, which is on by default.
     The weight table is so large that no two indices collide.
 
     Guarantee: none; `bound` returns None.
@@ -155,7 +156,7 @@ class VW(PickledBySettings, PeerAgent):
         return 1 << self.problem.n_classes.bit_length()
 
     def _workspace(self) -> Any:
-        """Return the learner, and build it first if a state was restored."""
+        """Return the learner; build it first if there is none yet, from the restored model file if there is one."""
         if self._vw is None:
             vw = library("vowpalwabbit.pyvw", self.id)
             self._example = vw.Example
@@ -208,7 +209,8 @@ class VW(PickledBySettings, PeerAgent):
         if self.exploration not in EXACT or self.cost_type != "mtr":
             raise UsageError(
                 f"vw: Vowpal Wabbit's model file does not contain the whole state of exploration = {self.exploration!r} with "
-                f"cost_type = {self.cost_type!r}: save exploration = {' or '.join(map(repr, EXACT))} with cost_type = 'mtr'"
+                f"cost_type = {self.cost_type!r}; only exploration = {' or '.join(map(repr, EXACT))} "
+                "with cost_type = 'mtr' can be saved"
             )
         if self._model is None:
             with _temporary_file() as file:

@@ -208,7 +208,7 @@ class RDUE(ScaledScores, KernelAgent):
         r"""Return :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)`, a bound on :math:`\mathbb{E}[M]` minus the comparator's
         loss in bits.
 
-        Returns None for the adaptive step, without projection, and for :math:`q_0 = 0`.
+        Returns None if the step is adaptive, if there is no projection, or if :math:`q_0 = 0`.
         """
         if self.step == "adaptive" or not self.project or self.gamma == 0.0:
             return None

@@ -11,7 +11,8 @@ two terms are at most :math:`P/\gamma + \gamma T` with :math:`P = K^2 R^2 D^2/(2
 * hinge: :math:`c = 1/2`, :math:`w = K`, the wide step :math:`\gamma/(2 K R^2)`;
 * smooth hinge: :math:`c = 1/4`, :math:`w = K`, the wide step :math:`\gamma/(4 K R^2)`.
 
-The wide steps are unpublished. Their gap inequality is proved, case by case, in docs/gaptron-wide-step.md.
+The wide steps, which are larger than those of the paper, are unpublished. The inequality on the surrogate gap that they
+need is proved, case by case, in docs/gaptron-wide-step.md.
 """
 
 from __future__ import annotations

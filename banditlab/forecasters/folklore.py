@@ -68,7 +68,7 @@ predict_kernel, predict_many_kernel = prediction_kernels(solve_at, __name__)
 
 @njit
 def learn_coefficients(state, y, z):
-    r"""Write :math:`(s - e_y) + Q_c u` into `state.u`, with :math:`u = 2 \tilde{A} e_y - \mathrm{diag}(\tilde{A})`.
+    r"""Write :math:`(s - e_y) + Q_c u`, with :math:`u = 2 \tilde{A} e_y - \mathrm{diag}(\tilde{A})`, over u in `state.u`.
 
     With the printed linear term, u has the additional term :math:`2 z`. Returns
     :math:`\mathrm{tr}(A^{-1} H) - u'Q_c u`, which is the round's term of the certificate with the corrected linear

@@ -32,7 +32,7 @@ def as_distribution(label: Any, K: int) -> Floats:
     if y.shape != (K,):
         raise UsageError(f"a soft label must be of shape ({K},), got {y.shape}")
     if not (np.isfinite(y).all() and (y >= 0.0).all() and abs(y.sum() - 1.0) <= SUM):
-        raise UsageError(f"a soft label must be 0 or above and sum to 1, got {y.tolist()}")
+        raise UsageError(f"the entries of a soft label must be 0 or above and sum to 1, got {y.tolist()}")
     return y
 
 

@@ -265,8 +265,8 @@ def form_of(blocks, t):
 def add_hessian(blocks, c, root):
     r"""Add c H to A, for the context of At and V and the softmax in `root`; write the factor L into `root.L`.
 
-    The Woodbury formula is :math:`A^{-1} \mathrel{-}= V Q_c V'` with :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`.
-    The subtracted matrix is the sum of :math:`f f'` over the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with
+    The Woodbury formula is :math:`A^{-1} \leftarrow A^{-1} - V Q_c V'` with :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`.
+    The subtracted matrix is the sum of the outer products :math:`f' f` of the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with
     :math:`L L' = I + 2c\, Y'\tilde{A} Y`.
     """
     V, F, rows, T = blocks.V, blocks.F, blocks.rows, blocks.T

@@ -46,8 +46,8 @@ class CSR(NamedTuple):
 class SparseRows:
     """Contexts (n, d) in CSR form that satisfy the assumptions of compiled loops; slices of rows are views.
 
-    In every row the column indices increase strictly and lie in 0 ... d-1; every value is finite. `csr` is the argument
-    of kernels.
+    In every row the column indices increase strictly and lie in 0 ... d-1; every value is finite. `csr` is the tuple
+    of arrays that compiled functions take.
     """
 
     __slots__ = ("csr", "shape")

@@ -226,7 +226,7 @@ def restored(old: Any, new: Any, path: str = "state") -> Any:
     """Return `old` with the values of `new`; raise a UsageError that names the first mismatch between them.
 
     Arrays are written in place, so a wrapper and its wrapped player still share them. If something does not match,
-    nothing is written, except in a wrapped player, which checks its own state.
+    this player does not change. A wrapped player checks its state separately, and may have been restored already.
     """
     require(old, new, path)
     return _put(old, new)

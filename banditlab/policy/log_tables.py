@@ -124,7 +124,7 @@ def _numbers(column: pd.Series) -> Floats:
 def _contexts(frame: pd.DataFrame) -> Floats:
     """Return contexts (m, d), with numbers clipped to the range of ±LARGEST and strings hashed.
 
-    A missing or infinite number becomes 0, and a hashed word marks it.
+    A missing or infinite number becomes 0, and one more hashed feature says so.
     """
     X = np.zeros(frame.shape)
     words: list[list[tuple[str, float]]] = [[] for _ in range(len(frame))]

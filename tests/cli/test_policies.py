@@ -87,7 +87,7 @@ def test_a_schema_that_is_none_is_one_line(table: Path, tmp_path: Path) -> None:
         assert "columns" in done.output + str(done.exception), text
     for odd in ((), (table, "--schema", schema), ("--schema", schema, "--label", "offer")):
         done = run("train", *odd, "-o", tmp_path / "my.policy")
-        assert "a table of labelled rows, or one of --schema" in done.output + str(done.exception)
+        assert "either --schema or --from-log" in done.output + str(done.exception)
     done = run("train", table, "--label", "offer", "-o", tmp_path / "my.policy", "--floor", "0.4")
     assert "floor must be at most 1/3" in done.output + str(done.exception)
 

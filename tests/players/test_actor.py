@@ -201,6 +201,6 @@ def test_a_trace_has_room_for_all_rounds_and_columns():
         trace._replace(explored=np.empty((4, 1))),
     ):
         with pytest.raises(
-            UsageError, match=r"must have arrays for 4 rounds, as Trace.empty\(4\) returns, got columns"
+            UsageError, match=r"must have arrays for 4 rounds, as Trace.empty\(4\) returns, got arrays of shapes"
         ):
             wrong.of_length(4)

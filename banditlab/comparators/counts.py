@@ -1,4 +1,4 @@
-"""Collapse a stream to its unique contexts with label counts, so the time to fit the comparator depends on their number, not on T."""
+"""Collapse a stream to its unique contexts with label counts, so the time to fit the comparator depends on these only."""
 
 from __future__ import annotations
 

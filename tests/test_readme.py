@@ -22,7 +22,7 @@ SPEED = {
 STRENGTH = {
     "`fastcb`": "`fastcb`",
     "MABWiser LinUCB, tuned": "`mabwiser-linucb` tuned",
-    "nearest neighbours, tuned": "neighbours tuned",
+    "boosted trees, refitted": "boosted trees 0.01",
     "river LinUCB": "`river-linucb`",
     "Vowpal Wabbit, tuned": "`vw` tuned",
 }

@@ -323,14 +323,14 @@ def test_a_dual_state_is_taken_over_where_its_arrays_belong_together() -> None:
     given = player.get_state()
     span, learner = given["state"]
     blocks = learner.blocks
-    with pytest.raises(UsageError, match=r"M and L for one capacity in 1 \.\.\. 10, got shapes"):
+    with pytest.raises(UsageError, match=r"the sizes of M and L in state\.state must agree and lie in 1 \.\.\. 10"):
         FOLKLORE(Problem(10, 2, 1.0), None, form="dual").set_state(given)
     for wrong in (
         Spanned(span._replace(L=np.zeros((16, 17))), learner),
         Spanned(span, learner._replace(blocks=blocks._replace(M=np.zeros((3, 16, 17))))),
         Spanned(span, learner._replace(blocks=blocks._replace(M=np.zeros((2, 16, 16))))),
     ):
-        with pytest.raises(UsageError, match=r"M and L for one capacity in 1 \.\.\. 20, got shapes"):
+        with pytest.raises(UsageError, match=r"the sizes of M and L in state\.state must agree and lie in 1 \.\.\. 20"):
             player.set_state(given | {"state": wrong})
     with pytest.raises(UsageError, match=r"state\.state is in the dual form, but form = 'primal'"):
         FOLKLORE(Problem(20, 2, 1.0), None, form="primal").set_state(given)

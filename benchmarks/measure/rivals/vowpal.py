@@ -30,9 +30,6 @@ EXPLORATIONS = (
     "--bag 4",
     "--regcbopt --mellowness 0.01",
     "--squarecb",
-    "--cb_explore_adf --epsilon 0.05",
-    "--cb_explore_adf --regcbopt --mellowness 0.01",
-    "--cb_explore_adf --squarecb",
 )
 COSTS = ("", "--loss0 -1 --loss1 0")
 RANGE = "--cb_min_cost -1 --cb_max_cost 0"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 SHOWN = (
     (REFERENCE, "|", FAINT, "fastcb"),
-    ("boosting one pass", "D", COLOURS[2], "boosting, told every label, one pass"),
-    ("logistic one pass", "s", COLOURS[1], "logistic regression, told every label, one pass"),
+    ("boosting one pass", "D", COLOURS[2], "boosting, observes every label, one pass"),
+    ("logistic one pass", "s", COLOURS[1], "logistic regression, observes every label, one pass"),
 )
 
 
@@ -34,7 +34,7 @@ def figure(lines: list[Line]) -> Figure:
     best = [
         min((rows[p].mean for p in PEERS if p in rows), default=np.nan) for rows in (tables[name] for name in order)
     ]
-    ax.plot(best, seats, "o", ms=7, mfc="none", mec=COLOURS[3], label="best peer of all, after the fact")
+    ax.plot(best, seats, "o", ms=7, mfc="none", mec=COLOURS[3], label="best peer in hindsight")
     ax.plot([tables[name][OWN].mean for name in order], seats, "o", ms=5, color=COLOURS[0], label="stackcb")
     ax.set(xscale="log", xlabel="mistakes in one pass, %")
     low, high = ax.get_xlim()

@@ -8,7 +8,7 @@ a random forest as labels; clusters of contexts (k-means) that enter one by one;
 shuffled, with all labels moved to the next class at half time. If a forest predicts the labels, clusters enter or rows are
 sorted, labels depend on contexts as before. If classes enter, this holds only where they do not overlap. Each line has the
 runs in which a change was detected, the number of changes, and the mistakes in % of the second half with `changes` and
-without. --keep writes the csv.
+without. --keep replaces the lines of these tables in the csv.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def main(
     found = pd.DataFrame(lines, columns=COLUMNS)
     print(found.groupby("order", sort=False)[COLUMNS[2:5]].sum().to_string())
     if keep:
-        found.to_csv(KEPT, index=False, lineterminator="\n")
+        kept = pd.read_csv(KEPT)
+        pd.concat([kept[~kept["table"].isin(found["table"])], found]).to_csv(KEPT, index=False, lineterminator="\n")
 
 
 def play(env: Table, order: str, seed: int, rounds: int) -> tuple[float, float, float]:

@@ -87,6 +87,8 @@ _idle: list[Worker] = []
 
 def acquire(labs: Sequence[str], *, foreign: bool) -> Worker:
     """Return an idle or new worker with these labs, the current environment variables and the current working folder."""
+    import joblib  # noqa: F401  (it sets an environment variable, which belongs to the key)
+
     from banditlab.registry import KINDS, registry
 
     sources = sorted(entry.source for kind in KINDS for entry in registry().entries(kind) if entry.source)

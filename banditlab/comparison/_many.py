@@ -176,27 +176,9 @@ def prepared_many(
             raise UsageError(f"--exceptions {exceptions}: no table matches {pattern!r}")
     if agents not in (None, "all"):
         chosen_agents(agents, Problem(2, 2, 1.0))  # a wrong option is not a fault of the table
-    found: dict[str, _Prepared] = {}
-    faults: list[str] = []
-    n_faulty, seen = 0, dict[str, str]()
     passes = at_least("passes", 1 if passes is None else passes, 1)
     common = {"passes": passes, "repetitions": repetitions, "agents": agents}
-    for source, name in names.items():
-        settings = {"label": label} | table
-        for pattern, more in own["table"].items():
-            settings |= more if fnmatch.fnmatchcase(name, pattern) else {}
-        if settings.pop(SKIP, False):
-            continue
-        try:
-            made = (
-                _prepared_openml(source, settings, agents, passes)
-                if source.startswith(PREFIX)
-                else _prepared(source, settings, common)
-            )
-            _refuse_known(made.environment, source, seen)
-            found[source] = made
-        except UsageError as error:
-            faults, n_faulty = [*faults, *getattr(error, "faults", [str(error)])], n_faulty + 1
+    found, faults, n_faulty = _prepared_each(names, own["table"], {"label": label} | table, common)
     if not found:
         raise FaultyTableError(faults or [f"--exceptions {exceptions} leaves out all tables"], "")
     played, left_out = _common(list(found.values()))
@@ -219,20 +201,41 @@ def prepared_many(
     return Comparisons(spec, faults, n_faulty, left_out, [*stay, *said])
 
 
+def _prepared_each(
+    names: dict[str, str], own: dict[str, dict[str, Any]], given: dict[str, Any], common: dict[str, Any]
+) -> tuple[dict[str, _Prepared], list[str], int]:
+    """Return the tables without faults by source, the faults of the others, and the number of these others."""
+    found: dict[str, _Prepared] = {}
+    faults: list[str] = []
+    n_faulty, seen = 0, dict[str, str]()
+    for source, name in names.items():
+        settings = dict(given)
+        for pattern, more in own.items():
+            settings |= more if fnmatch.fnmatchcase(name, pattern) else {}
+        if settings.pop(SKIP, False):
+            continue
+        try:
+            made = (_prepared_openml if source.startswith(PREFIX) else _prepared)(source, settings, common)
+            _refuse_known(made.environment, source, seen)
+            found[source] = made
+        except UsageError as error:
+            faults, n_faulty = [*faults, *getattr(error, "faults", [str(error)])], n_faulty + 1
+    return found, faults, n_faulty
+
+
 def _prepared(source: str, settings: dict[str, Any], common: dict[str, Any]) -> _Prepared:
     made = prepared(Path(source), **common, **settings)
     [environment] = made.spec.environment
     return _Prepared(environment.model_dump(), made.spec.agent, made.left_out, made.sentences, made.spec.rounds)
 
 
-def _prepared_openml(source: str, settings: dict[str, Any], agents: Any, passes: int) -> _Prepared:
+def _prepared_openml(source: str, settings: dict[str, Any], common: dict[str, Any]) -> _Prepared:
     given = {name: value for name, value in settings.items() if value and name not in ("feedback", "change")}
     written = {"data_id": int(source.removeprefix(PREFIX)), **given}
     env = built(written, source, OPENML)
-    blocks, left_out = chosen_agents(agents, env.problem)
-    return _Prepared(
-        {"id": OPENML, **written}, [Block(**block) for block in blocks], left_out, [], passes * env.rows_per_pass
-    )
+    blocks, left_out = chosen_agents(common["agents"], env.problem)
+    rounds = common["passes"] * env.rows_per_pass
+    return _Prepared({"id": OPENML, **written}, [Block(**block) for block in blocks], left_out, [], rounds)
 
 
 def _refuse_known(environment: dict[str, Any], source: str, seen: dict[str, str]) -> None:

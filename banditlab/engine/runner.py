@@ -272,14 +272,8 @@ def play(
     base, feedback = env.unwrapped, as_feedback(feedback or {})
     refuse_unlabelled(player, env)
     refuse_feedback(player, feedback)
-    horizon = base.problem.horizon
-    rounds = horizon if rounds is None else rounds
-    if rounds is None or rounds < 1 or (horizon is not None and rounds > horizon):
-        raise UsageError(f"rounds must lie between 1 and the environment's horizon {horizon}, got {rounds}")
-    wanted = [] if checkpoints is None else [int(at) for at in checkpoints]
-    stops = sorted({*wanted, rounds})
-    if stops[0] < 1 or stops[-1] > rounds:
-        raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {wanted}")
+    stops = _stops(base.problem.horizon, rounds, checkpoints)
+    rounds = stops[-1]
     schedule = Schedule(feedback, base, seed, rounds) if feedback else None
     loop = block_loop(player) if schedule is None else late_loop(player, schedule)
     loop = loop if steps_equal_blocks(env, rounds) else None
@@ -295,13 +289,24 @@ def play(
         env.reset(seed=seed)
     score = _Score(player, base, rounds, keep_trace, schedule)
     blocks = base.blocks(rounds, BLOCK) if blocks is None else blocks
-    checked_against = Problem(
-        int(player.problem.n_features), int(player.problem.n_classes), float(player.problem.radius)
-    )
+    own = player.problem
+    checked_against = Problem(int(own.n_features), int(own.n_classes), float(own.radius))
     several = getattr(base, "several_right", False)
     for piece in cut_at(checked_blocks(blocks, checked_against, rounds, several=several), stops):
         _play_piece(loop, piece, score)
     return score.finish("blocks")
+
+
+def _stops(horizon: int | None, rounds: int | None, checkpoints: Sequence[int] | None) -> list[int]:
+    """Return the rounds at which results are stored, in order; the last is the number of rounds."""
+    rounds = horizon if rounds is None else rounds
+    if rounds is None or rounds < 1 or (horizon is not None and rounds > horizon):
+        raise UsageError(f"rounds must lie between 1 and the environment's horizon {horizon}, got {rounds}")
+    wanted = [] if checkpoints is None else [int(at) for at in checkpoints]
+    stops = sorted({*wanted, rounds})
+    if stops[0] < 1 or stops[-1] > rounds:
+        raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {wanted}")
+    return stops
 
 
 def refuse_unlabelled(player: Player, env: Any) -> None:

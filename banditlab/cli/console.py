@@ -41,9 +41,7 @@ class Console:
     def __init__(self, notes: Sequence[Any] = ()) -> None:
         self.out, self.notes = rich.console.Console(), notes
 
-    def run_sweep(
-        self, sweep: Sweep, folder: Path, report: bool = True, live: int | None = None, **options: Any
-    ) -> int:
+    def run_sweep(self, sweep: Sweep, folder: Path, report: bool, live: int | None, **options: Any) -> int:
         """Run a sweep with the options of `Sweep.run`, write the report if requested, and print the ranked table.
 
         `live` is the port of a page that shows the running sweep, 0 for a free port, or None for no page. Returns the
@@ -79,7 +77,7 @@ class Console:
             say(self.out, "interrupted; finished runs are stored; the same command runs the rest")
             return 130
         _say_all(self.out, _ended(result, folder))
-        written = report and bool(result.present + result.played)
+        written = report and bool(result.present or result.played)
         if written:
             self.report(folder)
         if page is not None:
@@ -207,7 +205,7 @@ class _PlainLines:
     def __call__(self, progress: Progress) -> None:
         done = progress.runs_done + progress.streams_done
         total = progress.runs + progress.streams
-        if total and (progress.seconds - self.last >= PLAIN_EVERY or (done == total != 0 and self.stage != "all")):
+        if total and (progress.seconds - self.last >= PLAIN_EVERY or (done == total and self.stage != "all")):
             self.last = progress.seconds
             self.stage = "all" if done == total else progress.stage
             parts = (f"{progress.seconds:5.0f} s", done_of(progress), left_of(progress), stage_of(progress))

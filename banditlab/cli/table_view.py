@@ -18,7 +18,7 @@ MOST_NOTICES = 10
 """The largest number of notices about many tables that are printed before the runs."""
 
 
-def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
+def comparison_lines(made: Comparison, classes: bool) -> list[str]:
     """Return lines on the table and the agents of a comparison, and on all classes if requested, 80 characters wide."""
     lines = class_lines(made.classes, made.n_rows) if classes else []
     lines += _told("notice: ", made.sentences)

@@ -153,12 +153,11 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
         Its data file, or its source in a project folder (a lab), has changed since it was described.
     """
     entry = registry().find("envs", description["id"])
-    identity = description.get("identity")
+    identity = description["identity"]
     cls = entry.load()
-    if identity is not None:
-        _refuse_edited([entry], identity["source"])
+    _refuse_edited([entry], identity["source"])
     env = cls(**description["settings"], horizon=rounds)
-    if identity is not None and not _is_described(cls, env, description["settings"], identity["settings"]):
+    if not _is_described(cls, env, description["settings"], identity["settings"]):
         path = description["settings"].get("path", "a file of its settings")
         raise UsageError(
             f"{path}: it was replaced after the sweep was planned; run the command again to use the new file"
@@ -215,7 +214,7 @@ def entries_of(kind: str, id_: str, settings: Mapping[str, Any]) -> list[Entry]:
 def is_foreign(environment: Mapping[str, Any], player: Mapping[str, Any] | None = None) -> bool:
     """Return whether an environment's or a player's code comes from a lab or a plug-in."""
     entries = [registry().find("envs", environment["id"])]
-    if entries[0].origin == "banditlab" and getattr(entries[0].load(), "foreign", False):
+    if entries[0].origin == "banditlab" and entries[0].load().foreign:
         return True
     if player is not None:
         entries += entries_of(player["kind"], player["id"], player["settings"])
@@ -243,7 +242,7 @@ def coerce(cls: Any, name: str, value: Any, where: str) -> Any:
         try:
             return _plain(adapter.dump_python(adapter.validate_python(candidate), mode="json"))
         except ValidationError as failure:
-            error = error or failure
+            error = failure
     shown = shown_type(typing.get_type_hints(cls.__init__).get(name, Any))
     if isinstance(value, float) and not math.isfinite(value):
         shown = f"finite ({shown})"

@@ -62,7 +62,8 @@ class FirstPass:
         if self.groups is not None and new.any():
             at = done + np.flatnonzero(new)
             here = self.groups[at]
-            self.spent += 0.0 if self.costs is None else float(self.costs[at, actions[new]].sum())
+            if self.costs is not None:
+                self.spent += float(self.costs[at, actions[new]].sum())
             self.sums += np.bincount(here, wrong[new], len(self.sums))
             self.counts += np.bincount(here, minlength=len(self.counts))
 

@@ -265,10 +265,10 @@ class Seen:
     adaptive: bool
     data: dict[str, float]
     uncompared: str
-    labelled: bool = True
-    several_right: bool = False
-    table: dict[str, Any] = field(default_factory=dict)
-    row_bytes: int = 0
+    labelled: bool
+    several_right: bool
+    table: dict[str, Any]
+    row_bytes: int
 
     @property
     def unwrapped(self) -> Seen:
@@ -279,17 +279,16 @@ class Seen:
     def of(cls, env: Any) -> Seen:
         """Return the properties of an environment."""
         base = env.unwrapped
-        sparse, adaptive = bool(getattr(base, "sparse", False)), not hasattr(base, "blocks")
         return cls(
             base.problem,
-            sparse,
-            adaptive,
+            bool(base.sparse),
+            not hasattr(base, "blocks"),
             _facts_of_data(base),
             _why_no_comparator(env),
-            labelled=bool(getattr(base, "labelled", True)),
-            several_right=bool(getattr(base, "several_right", False)),
+            labelled=bool(base.labelled),
+            several_right=bool(base.several_right),
             table=_table_of(base),
-            row_bytes=int(getattr(base, "row_bytes", 8 * base.problem.n_features)),
+            row_bytes=int(base.row_bytes),
         )
 
 
@@ -322,7 +321,7 @@ def _facts_of_data(env: Any) -> dict[str, float]:
         return {}
     shares = getattr(env, "class_shares", None)
     units = getattr(env, "row_units", None)
-    several = getattr(env, "several_right", False)
+    several = env.several_right
     shares = None if getattr(env, "change", None) else shares
     more = anchors(env) if several and hasattr(env, "ranked_rows") else {}
     more |= {} if shares is None or several else {"largest": float(max(shares))}
@@ -371,7 +370,7 @@ def why_not(run: Run, env: Any) -> str:
     """
     cls, problem, settings = player_class(run.player), run.problem(env), run.player["settings"]
     try:
-        if getattr(env.unwrapped, "sparse", False) and cls.needs_dense(problem, settings):
+        if env.unwrapped.sparse and cls.needs_dense(problem, settings):
             refuse_dense(problem.n_features)
         least, there = cls.least_bytes(problem, settings), memory()
         if there is not None and least > there:
@@ -442,11 +441,11 @@ def _window(feedback: dict[str, Any], description: dict[str, Any], env: Seen, ro
 
 def _why_no_comparator(env: Any) -> str:
     """Return why there is no comparator (there are no labels, or contexts are too long for dense vectors), or ""."""
-    if getattr(env.unwrapped, "several_right", False):
+    if env.unwrapped.several_right:
         return "no single label per round, which a comparator requires, because several actions may be right"
-    if not getattr(env.unwrapped, "labelled", True):
+    if not env.unwrapped.labelled:
         return "no labels, which a comparator requires"
-    if getattr(env.unwrapped, "sparse", False):
+    if env.unwrapped.sparse:
         try:
             refuse_dense(env.unwrapped.problem.n_features)
         except IncompatibleError as reason:
@@ -455,7 +454,7 @@ def _why_no_comparator(env: Any) -> str:
 
 
 def _file_name(written: dict[str, Any]) -> dict[str, str]:
-    return {"path": str(written["path"]).replace("\\", "/").rsplit("/", 1)[-1]} if "path" in written else {}
+    return {"path": str(written["path"]).replace("\\", "/").rpartition("/")[2]} if "path" in written else {}
 
 
 def _shown(label: str, written: dict[str, Any]) -> str:

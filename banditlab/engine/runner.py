@@ -127,8 +127,8 @@ class _Score:
     """Running sums, which are appended to a `Played` at each checkpoint."""
 
     def __init__(self, player: Player, env: Any, rounds: int, keep: bool, schedule: Schedule | None) -> None:
-        self.player, self.first, self.labelled = player, FirstPass(env, rounds), getattr(env, "labelled", True)
-        several = getattr(env, "several_right", False)
+        self.player, self.first, self.labelled = player, FirstPass(env, rounds), env.labelled
+        several = env.several_right
         self.known = self.labelled or several
         covered = hasattr(env, "blocks") or player.bound_adversary == "adaptive"
         self.no_bound = ONE_RIGHT if several else "" if covered else UNCOVERED
@@ -291,8 +291,7 @@ def play(
     blocks = base.blocks(rounds, BLOCK) if blocks is None else blocks
     own = player.problem
     checked_against = Problem(int(own.n_features), int(own.n_classes), float(own.radius))
-    several = getattr(base, "several_right", False)
-    for piece in cut_at(checked_blocks(blocks, checked_against, rounds, several=several), stops):
+    for piece in cut_at(checked_blocks(blocks, checked_against, rounds, several=base.several_right), stops):
         _play_piece(loop, piece, score)
     return score.finish("blocks")
 
@@ -311,11 +310,10 @@ def _stops(horizon: int | None, rounds: int | None, checkpoints: Sequence[int] |
 
 def refuse_unlabelled(player: Player, env: Any) -> None:
     """Raise an IncompatibleError if an environment has no labels and the player observes them."""
-    if not getattr(env.unwrapped, "labelled", True) and kind_of(player) != BIT:
-        several = getattr(env.unwrapped, "several_right", False)
+    if not env.unwrapped.labelled and kind_of(player) != BIT:
         raise IncompatibleError(
             "the learner observes one label per round, and several actions may be right in this environment"
-            if several
+            if env.unwrapped.several_right
             else "the learner observes the label, and the environment has none"
         )
 
@@ -334,7 +332,7 @@ def refuse_contexts(player: Player, env: Any) -> None:
     Other players receive contexts as dense vectors, one at a time, in the Gymnasium loop.
     """
     base = env.unwrapped
-    if getattr(base, "sparse", False) and not player.sparse and block_loop(player) is not None:
+    if base.sparse and not player.sparse and block_loop(player) is not None:
         refuse_dense(base.problem.n_features)
 
 
@@ -443,9 +441,9 @@ def _shown(context: Any) -> Floats:
 def _finished_round(env: Any) -> Truth | None:
     """Return the label (1,) or the bits (1, K) of the round just finished, or None if unknown."""
     base = env.unwrapped
-    if getattr(base, "several_right", False):
+    if base.several_right:
         return np.asarray(base.right()[None])
-    return np.array([base.label()]) if getattr(base, "labelled", True) else None
+    return np.array([base.label()]) if base.labelled else None
 
 
 def _agent_step(env: Any, agent: Any, learner: Any, context: Floats, full: bool) -> tuple[Trace, Floats]:

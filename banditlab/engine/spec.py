@@ -73,7 +73,7 @@ class Spec(BaseModel):
     each with a name and patterns such as "fri-*.csv" for the short names of its data sets.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=False)
+    model_config = ConfigDict(extra="forbid")
 
     name: str = "sweep"
     rounds: int = Field(ge=1)
@@ -197,7 +197,7 @@ def _first_error(failure: ValidationError) -> str:
         return f"unknown key {key!r}{nearest(key, Spec.model_fields)}"
     if error["type"] == "missing":
         return f"the key {key!r} is missing"
-    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     if key == "checkpoints" or key.startswith("checkpoints."):
         message = 'must be "log" or a list of rounds, each at least 1'
     if not key:
@@ -218,12 +218,10 @@ def _override(data: dict[str, Any], text: str) -> None:
             step = int(part)
         elif not isinstance(place, dict):
             raise UsageError(f"--set {text}: {part!r} has no parts")
-        elif depth < len(inner):
-            place.setdefault(part, {})
         if depth == len(inner):
             place[step] = parsed
         else:
-            place = place[step]
+            place = place[step] if isinstance(place, list) else place.setdefault(part, {})
 
 
 def settings_of(written: Iterable[str], option: str = "--set") -> dict[str, Any]:

@@ -117,7 +117,7 @@ def tried(call: Callable[[], T], by_user: Callable[[], bool]) -> tuple[T | None,
     finally:
         if os.getpid() != process:
             os._exit(1)
-        if here is not None and _working_folder() != here:
+        if here is not None:
             with contextlib.suppress(OSError):
                 os.chdir(here)
 
@@ -205,12 +205,6 @@ def _play_all(buffer: _Buffer, task: Task, by_user: Callable[[], bool]) -> None:
         if recorded and task.balls:
             compare = partial(recorded[0].compare, buffer.store, run, task.balls)
             _guarded(buffer.store, run, compare, by_user)
-
-
-def _row_bytes(env: Any) -> int:
-    """Return the bytes of a context in a block: the environment's `row_bytes`, otherwise those of a dense context."""
-    base = env.unwrapped
-    return int(getattr(base, "row_bytes", 8 * base.problem.n_features))
 
 
 def _compare(store: Store, run: Run, balls: Sequence[float], by_user: Callable[[], bool]) -> Outcome:
@@ -310,7 +304,7 @@ def _load_kernels(run: Run, env: Any) -> float:
 def _open_stream(run: Run) -> tuple[Any, Blocks | None]:
     """Return the environment, and its stream if it is oblivious and has at most STREAM_BYTES."""
     env = run.build_environment()
-    if run.adaptive or run.rounds * _row_bytes(env) > STREAM_BYTES:
+    if run.adaptive or run.rounds * env.unwrapped.row_bytes > STREAM_BYTES:
         return env, None
     env.reset(seed=run.environment_seed())
     return env, list(env.unwrapped.blocks(run.rounds, BLOCK))
@@ -331,7 +325,7 @@ class _Recorder:
 
     def step(self, action: int) -> Any:
         answer = self.env.step(action)
-        if getattr(self.unwrapped, "labelled", True):
+        if self.unwrapped.labelled:
             self.contexts.append(np.array(answer[0]))
             self.labels.append(self.unwrapped.label())
         return answer
@@ -409,5 +403,5 @@ def processor() -> str:
     with contextlib.suppress(OSError):  # only Linux has the file
         for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
             if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
+                return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()

@@ -242,7 +242,6 @@ class Cluster:
             versions(),
             parcel,
             key=f"banditlab-{uuid.uuid4().hex}",
-            pure=False,
             retries=RETRIES,
             workers=answering or None,
             allow_other_workers=bool(answering),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from banditlab.comparison import comparison
-from banditlab.engine import Sweep
+from banditlab.engine import Sweep, estimating
 from banditlab.engine.spec import make_spec
+from banditlab.results.store import Store
 
 
 def sweep(**changes: object) -> Sweep:
@@ -48,6 +50,60 @@ def test_what_cannot_be_estimated():
     assert sweep(norm_bounds=[], rounds=60).estimate_comparators() == 0.0
     adaptive = sweep(environment=[{"id": "banditlab/Adversary-v0"}], rounds=60, repetitions=1)
     assert math.isnan(adaptive.estimate_comparators())  # they come with the runs, whose actions they depend on
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return core-seconds that only a test adds to; by the wall each takes two seconds."""
+    made = SimpleNamespace(now=0.0)
+    made.process_time, made.perf_counter = lambda: made.now, lambda: 2.0 * made.now
+    monkeypatch.setattr(estimating, "time", made)
+    return made
+
+
+@pytest.mark.parametrize(("rounds", "asked"), [(4000, [2, 64, 128, 256]), (100, [2, 64, 100]), (1, [1, 1])])
+def test_twice_as_many_rounds_are_played_until_they_take_long_enough(rounds, asked, clock, monkeypatch):
+    played = []
+
+    def play(env, player, *, rounds, **_):
+        played.append(rounds)
+        clock.now += rounds / 1024
+
+    monkeypatch.setattr(estimating, "play", play)
+    assert estimating.seconds_of_rounds(sweep(rounds=rounds).plan.runs[0]) == rounds / 1024
+    assert played == asked
+
+
+@pytest.mark.parametrize(("seconds", "together", "overhead"), [(0.0, 8, 0.5), (0.125, 4, 0.375), (9.0, 1, 0.0)])
+def test_what_a_run_takes_beside_its_rounds_is_measured_over_a_few(seconds, together, overhead, clock, monkeypatch):
+    executed = []
+
+    def execute(task):
+        executed.append(len(task.runs))
+        clock.now += 0.5 * len(task.runs)
+
+    monkeypatch.setattr(estimating, "execute", execute)
+    assert estimating.overhead_seconds(sweep(repetitions=9).plan.runs, seconds) == overhead
+    assert executed == [1, together]
+
+
+@pytest.mark.parametrize(("speed", "last", "tried"), [(1e3, 3000, 1), (2e4, 3000, 4), (1e3, 60, 1)])
+def test_comparators_are_computed_to_a_checkpoint_and_extrapolated(speed, last, tried, clock, monkeypatch):
+    """Here each takes as long as its rounds, and reading them half as long."""
+    computed = []
+
+    def execute(task):
+        [part] = task.runs
+        computed.append((part.rounds, task.comparators))
+        clock.now += (sum(part.checkpoints) + part.rounds / 2) / speed
+        rows = {"round": list(part.checkpoints), "seconds": [2.0 * at / speed for at in part.checkpoints]}
+        Store(task.folder).write_comparators(part.stream_id, rows, {})
+
+    monkeypatch.setattr(estimating, "execute", execute)
+    stops = [*(at for at in (10, 20, 100, 500, 700, 1000, 2000) if at < last), last]
+    run = sweep(rounds=last, checkpoints=stops).plan.runs[0]
+    assert estimating.seconds_of_comparators(run, [3.0]) == pytest.approx((sum(stops) + last / 2) / speed, rel=1e-12)
+    assert computed == [(min(at, last), True) for at in (500, 1000, 2000, 3000)[:tried]]
 
 
 @pytest.mark.slow

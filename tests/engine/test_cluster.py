@@ -391,6 +391,7 @@ def test_a_result_that_cannot_be_fetched_is_played_again_and_ends_the_sweep_in_t
     assert arrive(idle, tasks[0], "finished", TimeoutError()) == []
     assert arrive(idle, tasks[0], "lost", TimeoutError()) == []
     assert list(idle.queue) == [tasks[0]] * 3
+    assert idle.idle == 2 * cluster_module.FETCH
     with pytest.raises(ClusterError, match=r"cannot be fetched \(TimeoutError\); finished runs are stored"):
         arrive(idle, tasks[0], "finished", TimeoutError())
     assert arrive(idle, tasks[1], "cancelled", alone=True) == []
@@ -432,18 +433,19 @@ def test_a_suspect_is_sent_when_nothing_else_is_in_the_cluster(
 
     monkeypatch.setattr(idle, "_submit", record)
     idle.suspects.append(tasks[0])
-    for task in tasks[1:4]:
+    idle.jobs = 2
+    for task in tasks[1:6]:
         idle.submit(task)
     idle._send()
-    assert sent == [(tasks[1], False), (tasks[2], False)]  # two for each thread
+    assert sent == [(task, False) for task in tasks[1:5]]  # two for each thread
     idle.sent.clear()
     idle._send()
-    assert sent[2:] == [(tasks[3], False)]
+    assert sent[4:] == [(tasks[5], False)]
     idle.sent.clear()
     idle._send()
     idle.submit(tasks[4])
     idle._send()
-    assert sent[3:] == [(tasks[0], True)]
+    assert sent[5:] == [(tasks[0], True)]
     assert idle.state().in_flight == 1
 
 
@@ -455,7 +457,7 @@ def look(made: Cluster, seconds: float = 2.0) -> None:
 def test_tasks_of_a_silent_or_paused_worker_go_to_others(idle: Cluster, tasks: list[Task]) -> None:
     workers = {name: {"last_seen": 0.0, "nthreads": 2, "status": "running"} for name in ("a", "b", "c")}
     idle.client.answers |= {
-        "identity": {"workers": workers, "services": {}},
+        "identity": {"workers": workers, "services": {"dashboard": 1}},
         "processing": {"a": ["0"], "b": ["1", "x"], "c": ["2"]},
     }
     for i, task in enumerate(tasks[:3]):
@@ -469,6 +471,8 @@ def test_tasks_of_a_silent_or_paused_worker_go_to_others(idle: Cluster, tasks: l
     look(idle)
     assert (idle.silent, idle.jobs, idle.state().workers) == ({"b", "c"}, 2, 1)
     assert [each.future.released for each in idle.sent.values()] == [False, True, True]
+    gone = [f"{name} does not respond, or has no memory left; its tasks go to others" for name in "bc"]
+    assert idle.notices == ["dashboard: http://here:None/status", *gone]
     workers["b"]["last_seen"] = 1.0
     look(idle)
     assert idle.silent == {"c"}

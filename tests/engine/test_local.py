@@ -42,8 +42,7 @@ def test_who_does_the_tasks_of_this_machine(
     monkeypatch.setattr(local.workers, "dispatch", does("workers"))
     monkeypatch.setattr(local, "execute", lambda task: seen.append("here") or [])
     made = Local(jobs, Store(tmp_path))
-    limit = 5.0 if own < 0 else 0.0
-    given = [replace(task, limit=limit) for task in tasks[: abs(own)]]
+    given = [replace(task, limit=5.0) if own < 0 else task for task in tasks[: abs(own)]]
     given += [replace(task, foreign=True) for task in tasks[4 : 4 + foreign]]
     for task in reversed(given):
         made.submit(task)

@@ -44,15 +44,18 @@ def test_the_first_run_of_every_kind_is_a_task_of_its_own(many: Any) -> None:
     kinds = [(run.label, task.comparators) for task in first for run in task.runs]
     assert sorted(kinds) == [("banditron", False), ("uniform", False), ("uniform", True)]
     assert len(schedule.next(2).runs) == 1  # none is done yet: another run by itself
+    schedule.note(many.plan.runs[-1], False, 0.1)
+    assert {run.label for run in schedule.next(1).runs} == {"uniform"}  # of which one is done
+    kinds = [(kind.label, kind.guess, kind.runs) for kind in schedule.kinds.values()]
+    assert kinds == [("", 1.0, 50), ("banditron", pytest.approx(0.03), 100), ("uniform", pytest.approx(0.03), 50)]
 
 
 def test_tasks_take_two_seconds_and_less_towards_the_end(many: Any) -> None:
-    tasks = handed(Schedule("out", (), None, many.plan.runs, []), lambda run: 0.1)[2:]
-    seconds = [0.1 * len(task.runs) for task in tasks]
-    assert max(seconds) == pytest.approx(1.9)  # 19 runs of 0.101 s
-    assert seconds[0] == max(seconds)
-    assert seconds == sorted(seconds, reverse=True)
-    assert seconds[-1] == pytest.approx(0.1)
+    """A process gets a quarter of its share of what is left."""
+    long, short = [19, 19, 19, 19, 18, 13, 10, 7, 6, 4, 3, 2, 2], [36, 27, 21, 15, 12, 9, 6, 5, 4, 4, 4, 4]
+    for cost, jobs, sizes in ((0.1, 1, long), (0.1, 2, [18, 16, 14, 12, 11, 9, 8, 7, 6]), (0.01, 1, short)):
+        tasks = handed(Schedule("out", (), None, many.plan.runs, []), lambda run, cost=cost: cost, jobs)[2:]
+        assert [len(task.runs) for task in tasks][: len(sizes)] == sizes
 
 
 def test_more_than_200_processes_get_longer_tasks(many: Any) -> None:

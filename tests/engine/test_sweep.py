@@ -53,7 +53,7 @@ def test_serial_and_parallel_agree(small, tmp_path):
     runs, comparators = tables(tmp_path / "one")
     assert len(runs) == 6 * 9
     assert len(comparators) == 2 * 9 * 2
-    assert runs["param.gamma"].dtype == np.float64
+    assert (runs["param.gamma"].dtype, runs["first_sight_mistakes"].dtype) == (np.float64, np.int64)
     assert set(runs["setting.gamma"].dropna()) == {"0.1", "0.3"}
 
 
@@ -70,12 +70,24 @@ def test_a_long_stream_is_drawn_for_each_player(small, tmp_path, monkeypatch):
     assert_same(tables(tmp_path / "kept"), tables(tmp_path / "long"))
 
 
-def test_players_are_named_while_they_are_compiled(small, tmp_path):
-    stages = []
-    small().run(tmp_path, watch=lambda progress: stages.append(progress.stage))
-    stages = list(dict.fromkeys(stages))
+def test_players_are_named_while_they_are_compiled_and_clocks_begin_then(small, tmp_path):
+    seen, watched, begin = [], [], time.perf_counter()
+
+    def watch(now):
+        watched.append(now)
+        seen.append((now.stage, now.runs_done + now.streams_done, now.playing_since, now.measured_since))
+
+    result = small().run(tmp_path, watch=watch)
+    passed = time.perf_counter() - begin
+    stages = list(dict.fromkeys(stage for stage, *_ in seen))
     assert stages[:2] == ["compiling or loading kernels", "compiling or loading banditron, uniform"]
     assert stages[-2:] == ["running", "storing"]
+    assert all((since is None) == (done == 0) for _, done, since, _ in seen)
+    assert all((since is None) == stage.startswith("compiling") for stage, _, _, since in seen)
+    assert [len(set(column)) for column in zip(*seen, strict=True)][2:] == [2, 2]  # None, then one time
+    end = watched[-1]
+    assert (end.runs_done, end.streams_done, end.rounds_done, end.failed, end.jobs) == (6, 2, 1800, 0, 1)
+    assert 0.0 <= end.core_seconds <= result.seconds <= passed
 
 
 @pytest.mark.slow
@@ -101,8 +113,9 @@ def _fails_late(self, X, y, U, trace, play=Banditron._play):
 def test_running_again_does_nothing(small, tmp_path):
     small().run(tmp_path)
     before = tables(tmp_path)
-    again = small().run(tmp_path)
-    assert (again.present, again.played) == (6, 0)
+    left = []
+    again = small().run(tmp_path, watch=lambda progress: left.append((progress.runs, progress.streams)))
+    assert (again.present, again.played, set(left)) == (6, 0, {(0, 0)})
     assert_same(before, tables(tmp_path))
 
 
@@ -199,8 +212,9 @@ def test_runs_that_cannot_be_stored_have_failed(small, tmp_path, monkeypatch):
         raise OSError("no space left on device")
 
     monkeypatch.setattr(Store, "write_runs", full)
-    result = small().run(tmp_path)
-    assert (result.played, len(result.failures)) == (0, 6)
+    seen = []
+    result = small().run(tmp_path, watch=seen.append)
+    assert (result.played, len(result.failures), seen[-1].failed) == (0, 6, 6)
     assert {failure["error"] for failure in result.failures} == {"OSError: no space left on device"}
     monkeypatch.undo()
     assert small().run(tmp_path).failures == []
@@ -394,6 +408,7 @@ def test_an_incompatible_pair_is_skipped_with_its_reason(small, tmp_path):
     sweep = small(agent=agents)
     assert len(sweep.plan.runs) == 2
     assert "K" in sweep.plan.skipped[0]["reason"]
+    assert sweep.plan.skipped[0]["player"] == "exploration(aioli)(gamma=0.1)"
     assert sweep.run(tmp_path).failures == []
 
 

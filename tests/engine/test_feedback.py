@@ -23,7 +23,7 @@ from banditlab.engine.seeding import generator_for
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._recipe import Rows
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.numerics.pending import WAITING
+from banditlab.numerics.pending import NEVER, WAITING
 from banditlab.results.schema import LATE
 
 T, K, D, SEED = 300, 3, 4, 11
@@ -238,6 +238,7 @@ def test_the_ring_has_slots_for_what_waits_not_for_what_may():
         ({"answered": 0.5, "timeout": 10}, 10_000, 11),
         ({"answered": 0.5}, 10_000, 1),
         ({"delay": {"right": 3, "wrong": 8}}, 10_000, 9),
+        ({"delay": 10**20}, 10_000, 1),  # nothing arrives
     ],
 )
 def test_the_window_is_known_before_the_run(feedback, rounds, window):
@@ -245,6 +246,7 @@ def test_the_window_is_known_before_the_run(feedback, rounds, window):
 
 
 def test_random_delays_have_their_means():
+    assert as_feedback({"delay": {"lognormal": 3}}) == {"delay": {"lognormal": 3.0, "sigma": 1.0}}
     for kind in ("geometric", "lognormal"):
         schedule = Schedule(as_feedback({"delay": {kind: 40.0}}), Given("dense"), 0, 10**6)
         assert schedule.draws(200_000).delay.mean() == pytest.approx(40.0, rel=0.02)
@@ -297,6 +299,7 @@ def test_players_that_observe_the_label_are_left_out_with_the_reason():
     assert len(sweep.plan.runs) == 3  # the forecaster at delay 0
     (skipped,) = sweep.plan.skipped
     assert "the learner observes the label" in skipped["reason"]
+    assert "x 2 learner settings x" in next(announced(sweep))
     env = make_env("banditlab/Logistic-v0", n_classes=3, n_features=3, rounds=9)
     label_agent = make_agent("perceptron", env.unwrapped.problem, seed=0)
     with pytest.raises(IncompatibleError, match="the learner observes the label"):
@@ -306,13 +309,16 @@ def test_players_that_observe_the_label_are_left_out_with_the_reason():
 def test_feedback_is_part_of_a_run_and_of_its_environments_label(tmp_path: Path):
     plain = Sweep(**spec())
     sweep = Sweep(**spec(feedback={"flip": 0.1, "grid": {"delay": [0, {"geometric": 2}]}}))
-    at_once = Sweep(**spec(feedback={"delay": 0, "batch": 1}))
+    at_once = Sweep(**spec(feedback={"delay": 0, "batch": 1, "answered": 1, "flip": 0}))
     ids = [run.run_id for run in sweep.plan.runs]
     assert len({*ids, plain.plan.runs[0].run_id}) == 3
     assert at_once.plan.runs[0].run_id == plain.plan.runs[0].run_id
     assert {run.stream_id for run in sweep.plan.runs} == {plain.plan.runs[0].stream_id}
     labels = [run.environment_label for run in sweep.plan.runs]
     assert [label.rpartition("feedback.")[2] for label in labels] == ["delay=0)", "delay={'geometric': 2})"]
+    assert (plain.plan.pending, list(announced(plain))[1:]) == ({}, ["without comparators (norm_bounds = [])"])
+    late = Sweep(**spec(feedback={"delay": 1})).plan.pending
+    assert list(late.values()) == [(2, 2 * (3 + 3) * 8)]  # d and K numbers for each of two rounds
     said = " ".join(announced(sweep))
     assert "wait for feedback at the same time" in said
     assert "MiB" in said
@@ -347,6 +353,8 @@ def test_a_column_of_a_table_is_the_delay_and_no_feature(tmp_path: Path):
     days = pd.to_numeric(pd.read_csv(path)["days"]).to_numpy()[env.unwrapped.row_order(60)]
     drawn = schedule.draws(60).delay[:, 1].astype(float)
     np.testing.assert_array_equal(np.where(np.isnan(days), -1, days), np.where(drawn > 60, -1, drawn))
+    feedback = as_feedback({"delay": {"column": "days"}, "timeout": 9})
+    assert [window_of(feedback, 60, {"days": np.array(days)}) for days in ([1, 4], [1, NEVER])] == [5, 10]
     with pytest.raises(UsageError, match="'days' must be among drop_columns"):
         Sweep(**spec(environment=[table | {"drop_columns": [], "missing": "mean"}], feedback=made["feedback"]))
 
@@ -363,7 +371,7 @@ def test_a_bound_is_shown_where_the_theorem_covers_delays_only(monkeypatch: pyte
     assert reason({"delay": 1}) == reason({"answered": 0.9}) == reason({"flip": 0.1}) == (LATE, True)
     monkeypatch.setattr(type(make_agent("exploration", env.unwrapped.problem, seed=0)), "bound_late", 1)
     assert reason({"delay": 1}) == ("", False)
-    assert reason({"flip": 0.1}) == (LATE, True)
+    assert reason({"flip": 0.1}) == reason({"delay": 2}) == (LATE, True)
 
 
 def test_an_adaptive_environment_is_played_step_by_step():

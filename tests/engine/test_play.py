@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+import time
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -62,7 +63,9 @@ def test_uniform_expects_one_minus_one_over_k():
 def test_checkpoints_do_not_change_the_run():
     env = Logistic(horizon=3000)
     a = play(env, banditron(env), seed=2, keep_trace=True)
+    begin = time.perf_counter()
     b = play(env, banditron(env), seed=2, checkpoints=[1, 2, 3, 1023, 2047], keep_trace=True)
+    assert 0.0 < b.seconds[0] <= b.seconds[-1] <= time.perf_counter() - begin
     np.testing.assert_array_equal(a.trace.action, b.trace.action)
 
 
@@ -111,6 +114,7 @@ def test_a_player_without_a_coin_has_no_explored_rounds():
     played = play(env, Broken(env.problem, Decision(1, np.full(3, 1 / 3))), seed=0)
     assert math.isnan(played.explored[-1])
     assert played.expected_mistakes == [pytest.approx(10 / 3)]
+    assert (0.0 < played.seconds[-1] < 1.0, played.trace) == (True, None)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +140,9 @@ def test_a_bad_answer_is_refused(answer, message):
 
 def test_refusals():
     env = Logistic(horizon=5)
-    with pytest.raises(UsageError, match="rounds must lie between 1 and"):
-        play(env, banditron(env), seed=0, rounds=6)
+    for rounds in (0, 6):
+        with pytest.raises(UsageError, match="rounds must lie between 1 and"):
+            play(env, banditron(env), seed=0, rounds=rounds)
     with pytest.raises(UsageError, match="checkpoints must lie between"):
         play(env, banditron(env), seed=0, checkpoints=[0])
     with pytest.raises(UsageError, match="path='blocks' requires"):

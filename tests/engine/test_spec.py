@@ -62,7 +62,7 @@ def test_good_spec_plans_every_run(tmp_path):
         (("rounds = 100", "rounds = = 3"), "not TOML"),
         (("gamma = [0.1, 0.3]", "gamma = [-0.1]"), "gamma must lie in [0, 1], got -0.1"),
         (("gamma = [0.1, 0.3]", "gamma = [1.5]"), "gamma must lie in [0, 1], got 1.5"),
-        (("gamma = [0.1, 0.3]", 'gamma = ["high"]'), "gamma = 'high' is not allowed; it must be float"),
+        (("gamma = [0.1, 0.3]", 'gamma = ["0.1"]'), "gamma = '0.1' is not allowed; it must be float"),
         (("gamma = [0.1, 0.3]", "gamma = []"), "empty list"),
         (("gamma = [0.1, 0.3]", "gamma = 0.1"), "must be a list of values, for instance [0.1]"),
         (("gamma = [0.1, 0.3]", "gamma = [nan]"), "it must be finite (float)"),
@@ -73,7 +73,10 @@ def test_good_spec_plans_every_run(tmp_path):
         (("norm_bounds = [1, 3]", "norm_bounds = [-2.0]"), "greater than 0"),
         (("repetitions = 2", "checkpoints = [0, 5]"), 'must be "log" or a list of rounds'),
         (("repetitions = 2", 'checkpoints = "linear"'), 'must be "log" or a list of rounds'),
-        (("repetitions = 2", "base_seed = -1"), "base_seed = -1"),
+        (("repetitions = 2", "base_seed = -1"), "base_seed = -1: must be greater than or equal to 0"),
+        (("repetitions = 2", "passes = 0"), "passes = 0: must be greater than or equal to 1"),
+        (("repetitions = 2", "run_timeout = -1"), "run_timeout = -1: must be greater than or equal to 0"),
+        (("repetitions = 2", "run_timeout = inf"), "run_timeout = inf"),
         (('name = "small"', 'name = "a/b"'), "names the results folder"),
         (("[[agent]]", "[[booster]]"), "no booster is called 'banditron'"),
         (('id = "banditron"', 'id = "banditron"\ngamma = 0.2'), "given twice"),
@@ -106,7 +109,7 @@ def test_overrides(tmp_path):
     assert (spec.rounds, spec.agent[0].grid, spec.name) == (7, {"gamma": [0.5]}, "other")
 
 
-@pytest.mark.parametrize("text", ["rounds", "=3", "agent.7.id=x", "rounds.deep=1"])
+@pytest.mark.parametrize("text", ["rounds", "=3", "agent.1.id=x", "agent.one.id=x", "rounds.deep=1"])
 def test_bad_overrides(tmp_path, text):
     with pytest.raises(UsageError, match="--set"):
         read_spec(write(tmp_path, GOOD), [text])
@@ -243,6 +246,7 @@ def test_b_and_gamma_name_settings_as_papers_do() -> None:
     named = {"norm_bound": 3.0, "gamma": 0.1, "forecaster": "ogd"}
     short = {"B": 3.0, "γ": 0.1, "forecaster": "ogd"}
     wanted = describe_player("agents", "exploration", named, "here")
+    assert named.items() <= wanted["settings"].items()
     assert describe_player("agents", "exploration", short, "here") == wanted
     inner = {"forecaster.B": 3.0, "γ": 0.1, "forecaster": "ogd"}
     assert describe_player("agents", "exploration", inner, "here") == wanted

@@ -9,6 +9,7 @@ import gzip
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,10 +22,11 @@ import pytest
 from sklearn.datasets import load_iris
 
 from banditlab import __version__
+from banditlab.analysis import papers
 from banditlab.cli import console
 from banditlab.cli.progress_words import done_of, left_of
 from banditlab.comparison import comparison, plain_name
-from banditlab.engine import Progress
+from banditlab.engine import Estimate, Progress, Sweep
 from banditlab.engine.annotations import shown_types
 from banditlab.engine.progress import TABLES_SECONDS
 from banditlab.engine.schedule import Kind
@@ -87,7 +89,7 @@ def in_a_process(*arguments, cwd):
 # -------------------------------------------------------------------------------------------------------------- sweeps
 
 
-def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
+def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here, monkeypatch):
     code, text = banditlab("run", "tiny.toml", "-j", 1)
     assert code == 0
     assert "6 runs = 1 environment x 3 agent settings x 2 repetitions, 200 rounds each" in text
@@ -110,10 +112,14 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
     code, text = banditlab("report", "results/tiny")
     assert (code, report.exists()) == (0, True)
 
+    estimates = [Estimate("banditlab/Logistic-v0", *row) for row in (("banditron", 6, 30.0), ("uniform", 3, 0.5))]
+    monkeypatch.setattr(Sweep, "estimate", lambda self: estimates)
+    monkeypatch.setattr(Sweep, "estimate_comparators", lambda self: 40.0)
     code, text = banditlab("run", "tiny.toml", "--set", "repetitions=3", "--dry-run", "-j", 1)
     assert code == 0
     assert f"6 of 9 runs already finished in {Path('results/tiny')}" in text
-    assert " 0.00 " not in text
+    shown = "agent runs done s/run core-min banditron 6 4 30 1.00 uniform 3 2 0.5 <0.01 estimate: 60 s for runs and 40 s for"
+    assert shown in " ".join(re.sub("[^ -~]", " ", text).split())
 
     shutil.copytree(here / "results" / "tiny", here / "old")
     plan = json.loads((here / "old" / "runs.json").read_text())
@@ -156,8 +162,12 @@ def test_nothing_is_said_of_time_left_before_anything_is_known():
     # comparators that took no time say nothing about the runs
     progress.streams_done, compared.done, compared.seconds = 2, 2, 0.01
     assert left_of(progress) == ""
+    # more than a twentieth is done: seven, and comparators, took 14.01 / 9 of their guess, and so may those not begun
+    one.done, one.seconds = 7, 14.0
+    ahead = 43 * 2.001 + 50 * 2 * 14.01 / 9 - 2.001 / 2 + 100 * TABLES_SECONDS
+    assert progress.seconds_ahead == pytest.approx(ahead, abs=1e-6)
     # Of one kind ten are done, 20.01 core-seconds each with what is beside the rounds, and the others take 3 s.
-    progress.runs_done, progress.jobs = 11, 2
+    progress.runs_done, progress.jobs, compared.seconds = 11, 2, 40.0
     one.done, one.seconds, other.done, other.seconds = 10, 20.0, 1, 3.0
     ahead = 40 * 2.001 + 49 * 3.001
     assert left_of(progress) == f"about {math.ceil((ahead - 3.001) / 2 + 100 * TABLES_SECONDS)} s left"
@@ -168,18 +178,39 @@ def test_nothing_is_said_of_time_left_before_anything_is_known():
     progress.measured_since = time.perf_counter() - 60.0, 10.0
     share = 60 / (23.0 + 10.001)
     assert left_of(progress) == f"about {math.ceil(share * (ahead - 10.001) + 100 * TABLES_SECONDS)} s left"
-    progress.runs_done = 10
-    assert done_of(progress).startswith("10/100 runs, 1/2 streams with comparators, 3 failed, ")
+    progress.runs_done, progress.rounds_done = 10, 5000
+    assert done_of(progress) == "10/100 runs, 1/2 streams with comparators, 3 failed, 5,000 rounds/s"
+    progress.playing_since = time.perf_counter() - 100.0
+    assert done_of(progress).endswith(", 50 rounds/s")
+    assert (Progress(1, 0).rounds_per_second, Progress(1, 0).seconds) == (0.0, pytest.approx(0.0, abs=60.0))
     progress.runs_done, progress.streams_done = 100, 2
     assert left_of(progress) == ""
+
+
+def test_what_a_run_is_asked_for(banditlab, here, monkeypatch):
+    def run_sweep(self, sweep, folder, report, live, **given):
+        return print(folder.name, report, live, given["jobs"], given["shard"]) or 0
+
+    monkeypatch.setattr(console.Console, "run_sweep", run_sweep)
+    for options, said in (
+        ([], f"tiny True None {os.cpu_count()} None"),
+        (["-j", 3, "--no-report", "--live"], "tiny False 0 3 None"),
+        (["-j", 3, "--live-port", 8123, "--shard", "1/1"], "tiny-1-of-1 False 8123 3 (1, 1)"),
+        (["-j", 3, "-o", "out"], "out True None 3 None"),
+    ):
+        assert banditlab("run", "tiny.toml", *options) == (0, f"{said}\n")
+
+
+def test_what_an_export_is_asked_for(banditlab, monkeypatch):
+    monkeypatch.setattr(papers, "export", lambda out, to, formats, png: [f"{formats} {png}"])
+    for words, said in (([], ["latex"]), (["--csv"], ["csv"]), (["--parquet", "--png"], ["parquet"])):
+        assert banditlab("export", "out", *words) == (0, f"written: {said} {'--png' in words}\n")
 
 
 def test_dry_run_estimates_and_stores_nothing(banditlab, here):
     code, text = banditlab("run", "tiny.toml", "--dry-run", "-j", 2)
     assert code == 0
     assert "estimate: " in text
-    assert " for runs and " in text
-    assert "on one core; about " in text
     assert "<0.01" in text
     assert "done" not in text
     assert not (here / "results").exists()
@@ -260,6 +291,7 @@ def test_an_interrupt_says_how_to_go_on(banditlab, monkeypatch):
         (["run", "tiny.toml", "--set", "rounds"], "must be key=value"),
         (["run", "tiny.toml", "--set", "agent.0.grid.gamma=[2]"], "gamma must lie in [0, 1], got 2"),
         (["run", "tiny.toml", "--lab", "nowhere"], "no such folder"),
+        (["run", "tiny.toml", "--live-port", "0"], "1<=x<=65535"),
         (["run", "tiny.toml", "--shard", "3/2"], "--shard 3/2: must be i/n"),
         (["run", "tiny.toml", "--shard", "half"], "--shard half: must be i/n"),
         (["run", "tiny.toml", "--cluster", "tcp://127.0.0.1:1", "-j", "2"], "-j applies to this machine"),
@@ -450,7 +482,7 @@ def test_list_describe_check(banditlab):
     code, text = banditlab("list", "agents")
     assert (code, all(name in text for name in ("fastcb", "newtron", "uniform"))) == (0, True)
     code, text = banditlab("describe", "banditron")
-    assert (code, "gamma: float = 0.05" in text, "ICML 2008" in text) == (0, True, True)
+    assert (code, "gamma: float = 0.05 (or γ)\n" in text, "ICML 2008" in text) == (0, True, True)
     code, text = banditlab("check", "banditron")
     assert (code, "0 failed" in text) == (0, True)
 
@@ -522,5 +554,6 @@ def test_version_and_help(banditlab):
     assert banditlab("--version") == (0, f"banditlab {__version__}\n")
     code, text = banditlab("compare", "--help")
     assert (code, "--drop-row" in text) == (0, True)
-    code, text = banditlab()
-    assert (code, "Commands" in text) == (2, True)
+    for words in ((), ("new",), ("log",)):
+        code, text = banditlab(*words)
+        assert (code, "Commands" in text, "--install-completion" in text) == (2, True, not words)

@@ -95,8 +95,8 @@ def estimating(balls: tuple[float, ...] = (1.0, 3.0), compared: float = 40.0) ->
         (estimating(), 2, False, "20 s for runs and 40 s for 30 comparators (one for each stream, norm bound and checkpoint) "
          "on one core; about 32 s with -j 2, including comparators that are already "
          "computed"),
-        (estimating(compared=math.nan), 2, True, "20 s for runs and an unknown time for 30 comparators (one for each "
-         "stream, norm bound and checkpoint) on one core; about 12 s with -j 2"),
+        (estimating(compared=math.nan), 4, True, "20 s for runs and an unknown time for 30 comparators (one for each "
+         "stream, norm bound and checkpoint) on one core; about 7.0 s with -j 4"),
         (estimating(balls=(), compared=1e9), 1, False, "20 s for runs on one core; about 20 s with -j 1"),
     ],
 )  # fmt: skip
@@ -106,6 +106,12 @@ def test_an_estimate_is_of_play_and_comparators_and_of_both_with_so_many_jobs(
     assert console._estimated(sweep, 20.0, jobs, whole) == (
         f"estimate: {said}, without the report and the compilation on first use"
     )
+
+
+def test_a_time_has_the_unit_of_its_size() -> None:
+    times = {9.9: "9.9 s", 10: "10 s", 119: "119 s", 120: "2.0 minutes", 7199: "120.0 minutes", 7200: "2.0 hours"}
+    for seconds, said in times.items():
+        assert f"estimate: {said} for runs" in console._estimated(estimating(balls=()), seconds, 1, True)
 
 
 @pytest.mark.parametrize(

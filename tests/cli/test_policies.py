@@ -117,6 +117,7 @@ def test_what_silence_means_is_trained_and_served(table: Path, tmp_path: Path, m
         (("train", "TABLE", "--label", "offer", "-o", "no/where"), "the folder no does not exist"),
         (("train", "TABLE", "--label", "offer", "--unanswered", "wrong"), "after must be a duration above 0"),
         (("train", "TABLE", "--label", "offer", "--after", "1 h"), "unanswered must be one of 'ignored', 'wrong'"),
+        (("train", "TABLE", "--label", "offer", "--action", "age"), "--id and --logger need --from-log"),
         (("serve", "none.policy"), "cannot be read"),
         (("serve", "TABLE", "--token-file", "none"), "--token-file none"),
         (("status", "TABLE"), "not a database"),

@@ -92,6 +92,13 @@ def test_the_list_cuts_nothing_where_an_id_leaves_no_room():
     assert all(len(line) <= 80 for line in lines)
 
 
+@pytest.mark.parametrize(("room", "line"), [(14, "a        f  u"), (13, "a  f  u")])
+def test_the_list_has_columns_of_one_width_where_ids_leave_half_the_room(room, line):
+    out, file = terminal(room)
+    listing._print_sections(out, {"One": [("a", "f", "u")], "Two": [("long-id", "f", "u")]})
+    assert file.getvalue() == f"One\n{line}\n\nTwo\nlong-id  f  u\n"
+
+
 NONE = Interval(math.nan, math.nan, math.nan, 0, "none")
 
 

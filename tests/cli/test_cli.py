@@ -194,9 +194,8 @@ def test_what_a_run_is_asked_for(banditlab, here, monkeypatch):
     monkeypatch.setattr(console.Console, "run_sweep", run_sweep)
     for options, said in (
         ([], f"tiny True None {os.cpu_count()} None"),
-        (["-j", 3, "--no-report", "--live"], "tiny False 0 3 None"),
+        (["-j", 3, "--no-report", "--live", "-o", "out"], "out False 0 3 None"),
         (["-j", 3, "--live-port", 8123, "--shard", "1/1"], "tiny-1-of-1 False 8123 3 (1, 1)"),
-        (["-j", 3, "-o", "out"], "out True None 3 None"),
     ):
         assert banditlab("run", "tiny.toml", *options) == (0, f"{said}\n")
 

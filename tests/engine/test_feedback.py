@@ -23,7 +23,7 @@ from banditlab.engine.seeding import generator_for
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._recipe import Rows
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.numerics.pending import NEVER, WAITING
+from banditlab.numerics.pending import WAITING
 from banditlab.results.schema import LATE
 
 T, K, D, SEED = 300, 3, 4, 11
@@ -238,7 +238,6 @@ def test_the_ring_has_slots_for_what_waits_not_for_what_may():
         ({"answered": 0.5, "timeout": 10}, 10_000, 11),
         ({"answered": 0.5}, 10_000, 1),
         ({"delay": {"right": 3, "wrong": 8}}, 10_000, 9),
-        ({"delay": 10**20}, 10_000, 1),  # nothing arrives
     ],
 )
 def test_the_window_is_known_before_the_run(feedback, rounds, window):
@@ -246,7 +245,6 @@ def test_the_window_is_known_before_the_run(feedback, rounds, window):
 
 
 def test_random_delays_have_their_means():
-    assert as_feedback({"delay": {"lognormal": 3}}) == {"delay": {"lognormal": 3.0, "sigma": 1.0}}
     for kind in ("geometric", "lognormal"):
         schedule = Schedule(as_feedback({"delay": {kind: 40.0}}), Given("dense"), 0, 10**6)
         assert schedule.draws(200_000).delay.mean() == pytest.approx(40.0, rel=0.02)
@@ -317,8 +315,7 @@ def test_feedback_is_part_of_a_run_and_of_its_environments_label(tmp_path: Path)
     labels = [run.environment_label for run in sweep.plan.runs]
     assert [label.rpartition("feedback.")[2] for label in labels] == ["delay=0)", "delay={'geometric': 2})"]
     assert (plain.plan.pending, list(announced(plain))[1:]) == ({}, ["without comparators (norm_bounds = [])"])
-    late = Sweep(**spec(feedback={"delay": 1})).plan.pending
-    assert list(late.values()) == [(2, 2 * (3 + 3) * 8)]  # d and K numbers for each of two rounds
+    assert [*Sweep(**spec(feedback={"delay": 1})).plan.pending.values()] == [(2, 2 * (3 + 3) * 8)]  # of d + K numbers
     said = " ".join(announced(sweep))
     assert "wait for feedback at the same time" in said
     assert "MiB" in said
@@ -353,8 +350,6 @@ def test_a_column_of_a_table_is_the_delay_and_no_feature(tmp_path: Path):
     days = pd.to_numeric(pd.read_csv(path)["days"]).to_numpy()[env.unwrapped.row_order(60)]
     drawn = schedule.draws(60).delay[:, 1].astype(float)
     np.testing.assert_array_equal(np.where(np.isnan(days), -1, days), np.where(drawn > 60, -1, drawn))
-    feedback = as_feedback({"delay": {"column": "days"}, "timeout": 9})
-    assert [window_of(feedback, 60, {"days": np.array(days)}) for days in ([1, 4], [1, NEVER])] == [5, 10]
     with pytest.raises(UsageError, match="'days' must be among drop_columns"):
         Sweep(**spec(environment=[table | {"drop_columns": [], "missing": "mean"}], feedback=made["feedback"]))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import textwrap
-import time
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -63,9 +62,7 @@ def test_uniform_expects_one_minus_one_over_k():
 def test_checkpoints_do_not_change_the_run():
     env = Logistic(horizon=3000)
     a = play(env, banditron(env), seed=2, keep_trace=True)
-    begin = time.perf_counter()
     b = play(env, banditron(env), seed=2, checkpoints=[1, 2, 3, 1023, 2047], keep_trace=True)
-    assert 0.0 < b.seconds[0] <= b.seconds[-1] <= time.perf_counter() - begin
     np.testing.assert_array_equal(a.trace.action, b.trace.action)
 
 

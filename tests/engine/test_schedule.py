@@ -51,7 +51,6 @@ def test_the_first_run_of_every_kind_is_a_task_of_its_own(many: Any) -> None:
 
 
 def test_tasks_take_two_seconds_and_less_towards_the_end(many: Any) -> None:
-    """A process gets a quarter of its share of what is left."""
     long, short = [19, 19, 19, 19, 18, 13, 10, 7, 6, 4, 3, 2, 2], [36, 27, 21, 15, 12, 9, 6, 5, 4, 4, 4, 4]
     for cost, jobs, sizes in ((0.1, 1, long), (0.1, 2, [18, 16, 14, 12, 11, 9, 8, 7, 6]), (0.01, 1, short)):
         tasks = handed(Schedule("out", (), None, many.plan.runs, []), lambda run, cost=cost: cost, jobs)[2:]

@@ -178,7 +178,7 @@ def test_nothing_is_said_of_time_left_before_anything_is_known():
     progress.measured_since = time.perf_counter() - 60.0, 10.0
     share = 60 / (23.0 + 10.001)
     assert left_of(progress) == f"about {math.ceil(share * (ahead - 10.001) + 100 * TABLES_SECONDS)} s left"
-    progress.runs_done, progress.rounds_done = 10, 5000
+    progress.runs_done, progress.rounds_done, progress.playing_since = 10, 5000, time.perf_counter()
     assert done_of(progress) == "10/100 runs, 1/2 streams with comparators, 3 failed, 5,000 rounds/s"
     progress.playing_since = time.perf_counter() - 100.0
     assert done_of(progress).endswith(", 50 rounds/s")

@@ -88,7 +88,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         self._round = 0  # rounds finished
         self.labelled = self.labelled and not self.several_right
         self._pending: tuple[Floats, Any] | None = None  # the round whose action is pending
-        self._labels: Any = np.zeros(0, dtype=np.int64)
+        self._labels: Any = None  # of the rounds finished, once there is one
 
     @classmethod
     def own_settings(cls) -> dict[str, inspect.Parameter]:

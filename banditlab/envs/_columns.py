@@ -156,7 +156,7 @@ def column_of(series: pd.Series, max_categories: int, source: str, role: str = "
 
 
 def check_nominal(
-    text: pd.Series, n_names: int, n_known: int, max_categories: int, source: str, *, asked: bool = False
+    text: pd.Series, n_names: int, n_known: int, max_categories: int, source: str, *, asked: bool
 ) -> None:
     """Reject text columns that are numeric except for a few entries, contain dates, or have too many categories."""
     import pandas as pd

@@ -63,8 +63,8 @@ class DataSetEnv(StreamEnv):
         UsageError
             The method is called before the first reset.
         """
-        orders, passes = self._streams().contexts, -(-rounds // self.n_rows)
-        return np.concatenate([self._pass(orders) for _ in range(passes)])[:rounds]
+        orders = self._streams().contexts
+        return np.concatenate([self._pass(orders) for _ in range(0, rounds, self.n_rows)])[:rounds]
 
     def _pass(self, orders: np.random.Generator) -> Labels:
         """Return the order of the rows in one pass, (N,).

@@ -55,7 +55,7 @@ class Arms(NamedTuple):
             raise UsageError(f"{source}: right_above must be a finite number, got {self.right_above!r}")
         if self.worth != 0.0 and (self.right_above is None or not self.costs):
             raise UsageError(f"{source}: worth (--worth) needs right_above (--right-above) and costs (--costs)")
-        if self.worth != 0.0 and not (_is_finite(self.worth) and self.worth > 0.0):
+        if not (_is_finite(self.worth) and self.worth >= 0.0):
             raise UsageError(f"{source}: worth (--worth) must be a number above 0, got {self.worth!r}")
 
     def read(self, frame: pd.DataFrame, source: str, drop_missing: bool) -> tuple[Bits, Floats | None, Bits]:
@@ -70,7 +70,7 @@ class Arms(NamedTuple):
             allowed = "a finite number of at least 0"
             costs = numbers_of(frame[list(self.costs)], f"{source}: costs", allowed, is_cost, drop_missing)
             known &= ~np.isnan(costs).any(axis=1)
-        net = scores - self.worth * costs if self.worth and costs is not None else scores
+        net = scores if costs is None else scores - self.worth * costs
         return net >= (1.0 if self.right_above is None else self.right_above), costs, known
 
 
@@ -196,8 +196,9 @@ def numbers_of(
         odd = column.notna().to_numpy() & ~are_allowed(numbers)
         if odd.any():
             at = int(np.argmax(odd))
-            shown = str(column.iloc[at])[:60]
-            raise UsageError(f"{where} has {shown!r} in row {column.index[at]}, counted from 0; it must be {allowed}")
+            raise UsageError(
+                f"{where} has {str(column.iloc[at])[:60]!r} in row {column.index[at]}, counted from 0; it must be {allowed}"
+            )
         found.append(numbers)
     return np.column_stack(found)
 

@@ -59,19 +59,18 @@ def refuse_odd_lines(path: str, data: bytes, separator: str) -> None:
     A line must not have more fields than the first line. In a line with fewer fields the last entries are missing.
     """
     widths: Counter[int] = Counter()
-    comments, longest = {}, (0, 0)
+    lines, comments = {}, {}
     for fields, line in records(path, data, separator):
         widths[len(fields)] += 1
-        longest = max(longest, (len(fields), -line))
-        if mark := re.match("#+", fields[0] if fields else ""):
+        lines.setdefault(len(fields), line)
+        if mark := re.match("#+", fields[0]):
             comments[len(fields)] = mark[0]
     odd = [mark for width, mark in comments.items() if widths[width] < max(widths.values())]
     if odd:
         said = f"{path}: a line begins with {odd[0]!r}; leave it out with comments (--comment)"
         raise FaultError(said, "--comment", odd[0])
-    first = next(iter(widths), 0)
-    if longest[0] > first:
+    if lines and (most := max(lines)) > (first := next(iter(lines))):
         raise UsageError(
-            f"{path}: line {-longest[1]} has {longest[0]} fields, but the first line has {first}: it must name "
+            f"{path}: line {lines[most]} has {most} fields, but the first line has {first}: it must name "
             f"each column, and texts that contain {separator!r} must be in quotes"
         )

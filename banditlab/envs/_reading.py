@@ -46,8 +46,8 @@ class Reading(NamedTuple):
         if self.thousands:
             sign, point, text = re.escape(self.thousands), re.escape(self.decimal), text.str.strip()
             grouped = text.str.fullmatch(rf"[+-]?[1-9]\d{{0,2}}({sign}\d{{3}})+({point}\d*)?")
-            text = text.where(grouped | ~text.str.contains(sign)).str.replace(self.thousands, "", regex=False)
-        return text if self.decimal == "." else text.str.replace(self.decimal, ".", regex=False)
+            text = text.where(grouped | ~text.str.contains(sign)).str.replace(self.thousands, "")
+        return text if self.decimal == "." else text.str.replace(self.decimal, ".")
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
     low, high = (np.asarray(bound.toarray(), dtype=np.float64).ravel() for bound in (X.min(axis=0), X.max(axis=0)))
     scaling = recipe.scaling
     if scaling == "auto":
-        scaling = "minmax" if differ(2.0 * (0.5 * high - 0.5 * low)) else "none"
+        scaling = "minmax" if differ(0.5 * high - 0.5 * low) else "none"
     if scaling in SCALERS:
         if scaling != "maxabs":
             return None
@@ -70,7 +70,7 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
             return None
         _scale(X, low, high)
     rowwise = scaling == "rowwise"
-    e = 0 if rowwise else exponent(np.abs(X.data).max(initial=0.0))
+    e = exponent(np.abs(X.data).max(initial=0.0))
     X.data = np.arcsinh(X.data) if rowwise else divided(X.data, e)
     norms = np.sqrt(X.power(2).sum(axis=1))
     largest = float(norms.max())

@@ -72,7 +72,8 @@ def _near(X: Floats, chance: Floats) -> Labels | None:
 
 
 def _has_groups(X: Floats) -> bool:
-    gaps = _gaps(X, np.random.default_rng(0).permutation(X)[:LOOKED_AT], FOUND)[0]
+    some = np.random.default_rng(0).permutation(X)[:LOOKED_AT]
+    gaps, _ = _gaps(X, some, FOUND)
     sure = np.mean(gaps.max(axis=1, initial=0.0) >= SURE)
     return bool(np.median(gaps, axis=0).max(initial=0.0) > MEDIAN or sure > 0.5)
 

@@ -64,9 +64,9 @@ class TextFeatures:
         made, least = TfidfVectorizer(max_features=number if kind == "words" else WORDS), number if kind == "svd" else 0
         try:
             counted = made.fit_transform(texts)
+            n = counted.shape[1]
         except ValueError:  # an empty vocabulary
-            counted = np.zeros((0, 0))
-        n = counted.shape[1]
+            n = 0
         if n <= least:
             raise UsageError(
                 f"{source}: text (--text): column {name!r} has {n} words of two or more letters, but {written} "

@@ -25,6 +25,7 @@ FROZEN = {
     "banditlab.engine.sweep": ["Estimate"],
     "banditlab.engine.work": ["Task", "Outcome"],
     "banditlab.envs._columns": ["Recipe"],
+    "banditlab.envs._words": ["TextFeatures"],
     "banditlab.policy.status": ["LogStatus"],
     "banditlab.problem": ["Problem"],
     "banditlab.registry": ["Entry"],

@@ -84,6 +84,7 @@ def test_costs_are_no_features_and_count_where_they_are_worth_something(
     table: Any, frame: pd.DataFrame, worth: float
 ) -> None:
     given = costly(frame)
+    given.loc[0, "usd_llama"] = 0.0
     env = table(given, right_above=0.6, costs=COSTS, worth=worth, order="file")
     net = given[ARMS].to_numpy() - worth * given[COSTS].to_numpy()
     np.testing.assert_array_equal(shown(env)[1], net >= 0.6)
@@ -187,6 +188,7 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
             "must name one column per arm, in the order of arms: expected 0, got 1",
         ),
         ({"worth": 2.0}, "worth (--worth) needs right_above (--right-above) and costs (--costs)"),
+        ({"worth": 2.0, "right_above": 0.5}, "worth (--worth) needs right_above (--right-above) and costs (--costs)"),
         (
             {"right_above": 0.5, "costs": ["usd_gpt4", "length", "user"], "worth": -1.0},
             "worth (--worth) must be a number",

@@ -71,6 +71,12 @@ def test_a_gradual_change_rises_evenly() -> None:
     np.testing.assert_allclose(share, [0.125, 0.375, 0.625, 0.875], atol=0.1)
 
 
+def test_a_change_over_one_round_is_abrupt_and_so_is_the_default() -> None:
+    change = {"labels": "rotate", "at": [1000]}
+    np.testing.assert_array_equal(stream(change | {"over": 1})[1], stream(change)[1])
+    assert Change.of(change) == Change("rotate", (1000,)) == ("rotate", (1000,), 0, False)
+
+
 def test_bits_move_with_their_labels() -> None:
     rng, y = np.random.default_rng(0), Y[:200]
     for labels in ("rotate", "swap"):

@@ -160,6 +160,8 @@ def test_offline_and_not_cached_is_one_line(home):
             r"OpenML data set 7: column 'colour' has 1 missing or infinite entries \(the first in row 1, counted from 0\)",
         ),
         ({"label": "weight", "missing": "mean"}, "4 different values in 4 rows: it looks like a measurement"),
+        ({"max_categories": 1}, "max_categories must be at least 2"),
+        ({"drop_columns": ["weight", "colour"]}, "OpenML data set 7: no feature column is left"),
     ],
 )
 def test_errors(home, settings, message):

@@ -15,7 +15,8 @@ from banditlab.analysis.statistics import mean_interval, moving_blocks
 from banditlab.analysis.summary import summary_rows
 from banditlab.comparison import compare, prepared
 from banditlab.engine import Sweep
-from banditlab.envs._time import APART, depend_beyond_time, follow_time
+from banditlab.envs._time import _autocorrelation, _p_value, _standard, depend_beyond_time, follow_time
+from banditlab.envs.encoding import Encoder
 from banditlab.envs.table import Table
 from banditlab.errors import UsageError
 from banditlab.policy import train
@@ -46,7 +47,7 @@ def contexts(folder: Path, table: pd.DataFrame, **settings: Any) -> Any:
 def test_no_context_depends_on_a_later_row_to_the_last_bit(missing: str, normalize: bool, tmp_path: Path) -> None:
     table = mixed()
     X, env = contexts(tmp_path, table, missing=missing, normalize=normalize)
-    for first, factor in ((50, 100.0), (30, -1e-9), (59, 1e300)):
+    for first, factor in ((50, 100.0), (30, -1e-9), (59, 1e304)):
         later = table.copy()
         later.loc[first:, ["a", "b"]] *= factor
         later.loc[first:, "kind"] = later.loc[first:, "kind"].map({"x": "y", "y": "z", "z": "x"})
@@ -56,15 +57,23 @@ def test_no_context_depends_on_a_later_row_to_the_last_bit(missing: str, normali
     assert np.linalg.norm(X, axis=1).max() <= env.problem.radius
     assert env.scaling == "running"
     assert Table(**env.params()).scaling == "running"
+    assert Encoder.from_bytes(env.encoder.to_bytes()).recipe == env.encoder.recipe
 
 
-def test_a_running_scale_by_hand(tmp_path: Path) -> None:
-    table = pd.DataFrame({"a": [3.0, 1.0, 5.0, None, 2.0], "kind": list("xyxyx"), "label": [0, 1, 0, 1, 0]})
-    X, env = contexts(tmp_path, table, missing="mean", normalize=False)
-    root = math.sqrt(2.0)  # of two columns; the constant is as large, and the whole is divided by sqrt(2)
-    wanted = [[0, 1, 0, root], [0, 0, 1, root], [1, 1, 0, root], [0.5, 0, 1, root], [0.25, 1, 0, root]]
-    np.testing.assert_allclose(X * root, wanted, rtol=2e-12)  # contexts stay 1e-12 below their bound
-    row = {"a": 2.0, "kind": "x"}
+@pytest.mark.parametrize(
+    ("missing", "a", "x", "y"),
+    [
+        ("mean", [0, 0, 1, 0.5, 0.25], [1, 1, 0, 0, 1 / 3], [0, 0, 1, 1, 2 / 3]),
+        ("zero", [0, 0, 1, 0, 0.4], [1, 0, 0, 0, 0], [0, 0, 1, 1, 0]),
+    ],
+)
+def test_a_running_scale_by_hand(missing: str, a: list[float], x: list[float], y: list[float], tmp_path: Path) -> None:
+    kind = ["x", None, "y", "y", None]
+    table = pd.DataFrame({"a": [3.0, 1.0, 5.0, None, 2.0], "kind": kind, "same": "s", "label": [0, 1, 0, 1, 0]})
+    X, env = contexts(tmp_path, table, missing=missing, normalize=False)
+    wanted = np.column_stack([a, x, y, np.ones(5), np.full(5, math.sqrt(3.0))])  # of three columns; as large a constant
+    np.testing.assert_allclose(X * math.sqrt(2.0), wanted, rtol=2e-12)  # contexts stay 1e-12 below their bound
+    row = {"a": 2.0, "kind": None, "same": "s"}
     np.testing.assert_allclose(
         env.encoder.encode(row), X[-1], rtol=1e-14
     )  # what comes later is encoded as the last row was
@@ -196,6 +205,21 @@ def test_independent_rows_sorted_or_not_are_in_no_order() -> None:
     assert not any(found)
 
 
+def test_up_to_two_files_sorted_by_label_are_in_no_order() -> None:
+    for files in (2, 3):
+        y = np.tile(np.repeat(np.arange(3), 20), files)
+        assert follow_time(np.eye(3)[y], y) is (files == 3)
+        assert not follow_time(np.zeros((len(y), 3)), y)
+
+
+def test_the_parts_of_the_tests_by_hand() -> None:
+    np.testing.assert_allclose(_standard(np.array([[1.0, 7.0], [5.0, 7.0]])), [[-1.0], [1.0]])
+    assert _autocorrelation(np.array([[1.0], [2.0], [3.0], [5.0], [7.0]])) == 2 + 6 + 15 + 35 + 3 + 10 + 21 + 5 + 14
+    y, rng = np.array([3.0, 1.0, -1.0, -1.0, -2.0]), np.random.default_rng(0)
+    unmoved = sum(rng.integers(5) == 0 for _ in range(199))  # no other shift of the labels fits them as well
+    assert _p_value(np.outer(y, y), y[:, None], 1) == (1 + unmoved) / 200
+
+
 def test_labels_are_shown_to_depend_on_features_where_they_do() -> None:
     tables = [(signal, series(seed, signal)) for seed in range(6) for signal in (False, True)]
     found = [(s, depend_beyond_time(t.iloc[:, :5].to_numpy(), t["label"].to_numpy())) for s, t in tables]
@@ -203,7 +227,7 @@ def test_labels_are_shown_to_depend_on_features_where_they_do() -> None:
     assert sum(shown for signal, shown in found if not signal) <= 1
 
 
-@pytest.mark.parametrize(("lag", "shown"), [(APART, False), (APART + 1, True)])
+@pytest.mark.parametrize(("lag", "shown"), [(20, False), (21, True)])
 def test_rows_that_recur_soon_do_not_show_that_labels_depend_on_features(lag: int, shown: bool) -> None:
     rng, at = np.random.default_rng(0), np.arange(40 * lag)
     again = (at // lag % 2 == 1) & (rng.random(len(at)) < 0.5)  # a row and its label again, after `lag` rows

@@ -104,6 +104,7 @@ def test_one_row_is_encoded_as_its_table_and_as_the_saved_encoder_does(
     for value in (1e308, -1e308, 5e-324, 0.0, 9999.0):
         row = rows[5] | dict.fromkeys(frame.columns[:-1], value)
         np.testing.assert_array_equal(again.encode(row), encoder.transform(pd.DataFrame([row]))[0])
+    np.testing.assert_array_equal(again.encode(rows[5] | {"whole": "7"}), again.encode(rows[5] | {"whole": 7}))
 
 
 def test_many_numbers_far_out_are_scaled_by_rank() -> None:
@@ -129,8 +130,15 @@ def test_the_spread_of_counts_flags_and_single_values() -> None:
     assert mapped(flag) is flag
     whole = Column("kind", np.array([0] * 97 + [1, 2, 40]), 41)  # codes are no numbers
     assert mapped(whole) is whole
-    beyond = Column("x", 1e304 * np.array([*range(1, 100), 9999]))  # as it stands: its slopes were none
+    assert mapped(edge := Column("x", np.array([0.0] * 90 + [1.0] * 9 + [-10.0, 10.0]))) is edge  # as far as the limits
+    beyond = Column("x", 1.5e298 * np.array([*range(1, 100), 9999]))  # as it stands: its slopes were none
     assert mapped(beyond) is beyond
+
+
+@pytest.mark.parametrize(("low", "high", "far"), [(1e298, 1e300, 1e305), (0.0, 1.0 / 1e300, 1.0)])
+def test_the_largest_and_the_closest_knots(low: float, high: float, far: float) -> None:
+    encoder = Encoder.fit(pd.DataFrame({"x": [*np.linspace(low, high, 99), far]}))
+    assert Encoder.from_bytes(encoder.to_bytes()).steps[0].knots == (low, high)
 
 
 def test_an_encoder_of_the_first_format_is_read_as_ever() -> None:
@@ -174,7 +182,7 @@ def test_in_order_no_later_row_changes_a_context(tmp_path: Path) -> None:
 
 
 def test_what_comes_after_rows_in_order_is_clipped_too(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"x": [*np.linspace(0.0, 1.0, 199), 1e9], "z": np.arange(200) % 3})
+    frame = pd.DataFrame({"x": [*np.linspace(0.0, 1.0, 197), *[1e9] * 3], "z": np.arange(200) % 3})
     encoder = in_order(tmp_path, frame)._table.encoder
     assert encoder is not None
     ends = [encoder.encode({"x": x, "z": 0})[0] for x in (-5.0, 0.0, 0.5, 1.0, 1e308)]

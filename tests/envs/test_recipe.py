@@ -88,6 +88,7 @@ def test_missing_is_an_error_without_a_rule():
 def test_missing_mean():
     rows = made(GAPS, missing="mean")
     assert np.allclose(rows.X, [[1, 1, 0], [2, 0, 1], [3, 2 / 3, 1 / 3], [2, 1, 0]])
+    assert np.allclose(made([nominal("n", 0, -1, -1, -1)], missing="mean").X, 1.0)
 
 
 def test_missing_indicator():
@@ -142,6 +143,7 @@ def test_the_input_is_not_changed():
     rows = made(columns, missing="mean", normalize=True)
     assert all(np.array_equal(column.values, old, equal_nan=True) for column, old in zip(columns, before))
     assert not rows.X.flags.writeable
+    assert not rows.y.flags.writeable
 
 
 # --------------------------------------------------------------------------------------------------------------- Digits
@@ -158,6 +160,7 @@ def test_digits_are_the_design():
     assert (env.problem.n_features, env.problem.n_classes, env.problem.radius) == (65, 10, 1.0)
     assert env.classes == list(range(10))
     assert env.params() == {"scaling": "none", "normalize": True, "intercept": True}
+    assert env.row_bytes == 8 * 65
     assert Digits(intercept=False).problem.n_features == 64
     assert Digits(scaling="auto").params()["scaling"] == "minmax"
     assert Digits(normalize=False).problem.radius > 1
@@ -168,6 +171,7 @@ def test_each_pass_shows_every_row_once_in_a_fresh_order():
     env.reset(seed=0)
     n = env.n_rows
     assert n == 1797
+    assert len(env.row_order(n + 1)) == n + 1
     [(X, y)] = env.blocks(3 * n, 3 * n)
     order = np.lexsort(env._table.X.T)
     for i in range(3):
@@ -194,9 +198,11 @@ def test_scikit_learns_scalers_in_any_unit(scaling, scaler, unit):
 
 
 def test_scalers_learn_from_known_entries():
-    rows = made([numeric("a", 2, np.nan, 4, 9), numeric("b", 1, 2, 3, 4)], scaling="standard", missing="mean")
-    known = np.array([2.0, 4.0, 9.0])
-    assert np.allclose(rows.X[:, 0], (np.array([2.0, 5.0, 4.0, 9.0]) - known.mean()) / known.std())
+    full = np.array([[1.0, 1.0], [2.0, 0.0], [3.0, 0.0], [4.0, 5.0]])
+    columns = [numeric("a", 2, 4, 9, np.nan), *(numeric(name, *full[:, j]) for j, name in enumerate("bc"))]
+    rows = made(columns, scaling="standard", missing="mean")
+    assert np.allclose(rows.X[:, 0], (np.array([2.0, 4.0, 9.0, 5.0]) - 5.0) / np.std([2.0, 4.0, 9.0]))
+    assert np.allclose(rows.X[:, 1:], StandardScaler().fit_transform(full))
 
 
 @pytest.mark.parametrize("normalize", [False, True])

@@ -61,16 +61,17 @@ RECIPES = [
     {"scaling": "minmax", "intercept": False},
     {"normalize": False},
     {"scaling": "maxabs"},
-    {"scaling": "rowwise"},
+    {"scaling": "rowwise", "drop_columns": ["5", "29"]},  # some rows are short, some are zeros
     {"drop_columns": ["3", "0", "29"], "drop_rows": [0, 7]},
 ]
 
 
 @pytest.mark.parametrize("settings", RECIPES, ids=str)
 def test_rows_are_those_of_the_dense_table(file, small_ones_too, monkeypatch, settings):
-    path = file(*entries())
+    path = file(*entries(negative=settings.get("scaling") == "maxabs"))
     sparse = Table(path=path, horizon=130, **settings)
     assert sparse.sparse
+    assert not sparse._table.X.data.flags.writeable
     _CACHE.clear()
     monkeypatch.setattr(_sparse_table, "LARGE", 2**40)
     dense = Table(path=path, horizon=130, **settings)
@@ -128,7 +129,7 @@ def test_which_files_stay_sparse():
 
     assert stays_sparse(large(2_500_000))
     assert not stays_sparse(large(2_500_001))
-    assert not stays_sparse(SimpleNamespace(shape=(800, 10_000), nnz=1))
+    assert not stays_sparse(SimpleNamespace(shape=(1024, 8192), nnz=1))
 
 
 def documents(file, n=3000, d=40_000, nonzeros=20):
@@ -151,7 +152,7 @@ def test_long_rows_are_read_and_played_in_the_memory_of_their_entries(file, tmp_
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 40 * 2**20  # the file's text is 1.3 MB; dense it would be 960 MB
-    assert env.row_bytes * 2000 == pytest.approx(X.data.nbytes + X.indices.nbytes + 8 * 2000, rel=0.4)
+    assert env.row_bytes * 2000 == 12 * X.nnz + 8 * 2000
 
 
 @pytest.mark.slow

@@ -211,6 +211,7 @@ def test_lower_bound_law(chi, n):
     assert np.allclose(X[y == 1], 0.1 / B, rtol=1e-15)
     assert binomtest(int((y == 0).sum()), len(y), 0.1 / (2 * B) + chi * 0.01 / B).pvalue > LEVEL
     assert env.norm_bound == B
+    assert LowerBound(n=n, chi=-1, epsilon=0.25).p_positive == 0.0
 
 
 def test_lower_bound_n_is_not_the_horizon():
@@ -224,7 +225,7 @@ def test_lower_bound_n_is_not_the_horizon():
         ({"n": 1}, "n must be at least 2"),
         ({"chi": 0}, "chi must be -1 or 1"),
         ({"epsilon": 0.0}, "epsilon must be a number above 0"),
-        ({"epsilon": 4.0, "n": 3}, "too large for n = 3"),
+        ({"epsilon": 1.0, "n": 3}, "too large for n = 3"),
     ],
 )
 def test_lower_bound_bad_settings(settings, message):

@@ -93,6 +93,8 @@ def test_separators(write):
         (["True", "False", "True", "False"], ["False", "True"], [1, 0, 1, 0]),
         (["b", "a", "b", "a"], ["a", "b"], [1, 0, 1, 0]),
         (["1.0", "2.0", "1.0", "2.0"], [1, 2], [0, 1, 0, 1]),
+        (["9007199254740991", "0"] * 2, [0, 9007199254740991], [1, 0, 1, 0]),
+        (["9007199254740992", "0"] * 2, [0.0, 9007199254740992.0], [1, 0, 1, 0]),
     ],
 )
 def test_labels_of_any_type(write, labels, classes, y):
@@ -122,6 +124,8 @@ def test_parquet_types(tmp_path):
 
 
 def test_nominal_and_missing_spellings(write):
+    assert Table(path=write("x,c\n" + "1,a\n2,b\n" * 4 + "oops,a\n"), label="c").problem.n_features == 4
+    assert Table(path=write("x,c\nu,a\nv,b\n"), label="c").problem.n_features == 3
     text = "x,kind,c\n1,u,a\n?,v,b\n3,,a\nNA,u,b\n"
     env = Table(path=write(text), label="c", missing="indicator", normalize=False, intercept=False)
     assert np.allclose(env._table.X, [[1, 0, 1, 0, 0], [2, 1, 0, 1, 0], [3, 0, 0, 0, 1], [2, 1, 1, 0, 0]])
@@ -205,7 +209,7 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
             r"drop_columns .*: there is no column 'yy'; did you mean 'y'\? \(known: x, y, c\)",
         ),
         (SMALL.replace("b", "a"), {}, "label column 'c' has one class only, a; at least 2"),
-        (SMALL, {"label": "x"}, "has 4 different values in 4 rows: these are not classes"),
+        (SMALL.replace("6", "5"), {"label": "x"}, "has 3 different values in 4 rows: these are not classes"),
         (SMALL, {"drop_columns": ["x", "y"]}, "no feature column is left"),
         (SMALL, {"drop_rows": [4]}, r"drop_rows \(--drop-row\): there is no row 4; rows are 0 \.\.\. 3"),
         (SMALL, {"drop_rows": [-1]}, "there is no row -1"),
@@ -219,7 +223,9 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         (SMALL.replace("3,4", "3,nan"), {}, "column 'y' has 1 missing or infinite"),
         (SMALL.replace("3,4", "3,inf"), {}, "column 'y' has 1 missing or infinite"),
         (SMALL.replace("3,4", "3,-Infinity"), {}, "column 'y' has 1 missing or infinite"),
-        ("id,x,c\nu1,1,a\nu2,2,b\nu3,3,a\nu4,4,b\n", {}, "column 'id' is text with a different value in every row"),
+        ("id,x,c\nu1,1,a\nu2,2,b\nu3,3,a\n", {}, "column 'id' is text with a different value in every row"),
+        ("d,c\n2024-01-01,a\n2024-01-02,b\n2024-01-03,a\n", {}, "column 'd' has dates as text"),
+        ("x,c\n" + "1,a\n2,b\n3,a\n" * 3 + "oops,a\n", {}, "column 'x' is numeric except for 1 of 10 entries"),
         (SMALL, {"separator": ";"}, "there is no column 'c'"),
         ("x,x,c\n1,2,a\n3,4,b\n", {}, "two columns are called 'x'; rename one in the file"),
         (SMALL, {"format": "libsvm"}, r"a LIBSVM file has its own labels; leave out label \(--label\)"),
@@ -309,7 +315,7 @@ def test_too_many_categories_and_fractions_as_labels(write):
 
 
 @pytest.mark.parametrize(
-    ("values", "rows", "refused"), [(20, 180, False), (21, 180, True), (9, 20, True), (6, 20, False)]
+    ("values", "rows", "refused"), [(20, 180, False), (21, 180, True), (9, 20, True), (6, 20, False), (3, 8, True)]
 )
 def test_a_measurement_is_no_label(write, values, rows, refused):
     fractions = write("x,c\n" + "".join(f"{i},{(i % values) + 0.5}\n" for i in range(rows)))
@@ -330,15 +336,14 @@ def test_dates_have_no_rule(tmp_path):
         Table(path=str(tmp_path / "t.parquet"), label="c")
 
 
-@pytest.mark.slow
-def test_a_wide_table_gets_a_short_hint(write):
-    names = [f"feature_{i}" for i in range(500)]
-    text = ",".join([*names, "outcome"]) + "\n" + "\n".join(",".join(["1"] * 500 + [c]) for c in "abab") + "\n"
-    with pytest.raises(UsageError, match="did you mean 'outcome'") as caught:
-        Table(path=write(text), label="outcom")
-    assert len(str(caught.value)) < 1000
-    with pytest.raises(UsageError, match=r"the column to predict \(known: feature_0, feature_1, .*\.\.\. 471 more\)"):
-        Table(path=write(text))
+@pytest.mark.parametrize(("n", "end"), [(30, r"feature_28, outcome\)$"), (31, r"feature_29, \.\.\. 1 more\)$")])
+def test_a_wide_table_gets_a_short_hint(write, n, end):
+    names = [*(f"feature_{i}" for i in range(n - 1)), "outcome"]
+    path = write(",".join(names) + "\n" + ("1," * (n - 1) + "a\n" + "1," * (n - 1) + "b\n") * 2)
+    with pytest.raises(UsageError, match="did you mean 'outcome'"):
+        Table(path=path, label="outcom")
+    with pytest.raises(UsageError, match=rf"the column to predict \(known: feature_0, feature_1, .*{end}"):
+        Table(path=path)
 
 
 class Large:

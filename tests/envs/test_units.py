@@ -29,9 +29,10 @@ def found(X: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("distinct", "copies", "noise"), [(60, 6, 0.0), (20, 15, 0.0), (20, 15, 0.1), (60, 6, 0.05), (100, 3, 0.02)]
+    ("distinct", "copies", "noise"),
+    [(60, 6, 0.0), (20, 15, 0.0), (20, 15, 0.1), (60, [1, 4, 5, 6] * 15, 0.05), (100, 2, 0.03)],
 )
-def test_copies_and_near_copies_are_found(distinct: int, copies: int, noise: float) -> None:
+def test_copies_and_near_copies_are_found(distinct: int, copies: Any, noise: float) -> None:
     rng = np.random.default_rng(0)
     X = np.repeat(rng.standard_normal((distinct, 6)), copies, axis=0)
     order = rng.permutation(len(X))
@@ -67,6 +68,19 @@ def test_classes_that_are_tight_are_no_copies() -> None:
     assert rows_alike(X, permuted(X), 6).max() == 11
 
 
+@pytest.mark.parametrize(
+    ("distinct", "repeats", "by_chance", "grouped"),
+    [(40, 20, 10, False), (40, 20, 9, True), (90, 10, 0, False), (89, 11, 0, True)],
+)
+def test_how_many_repeats_make_groups(distinct: int, repeats: int, by_chance: int, grouped: bool) -> None:
+    """More than twice as many as by chance, and more than the root of the number of rows; -0 is 0."""
+    rng, n = np.random.default_rng(0), distinct + repeats
+    X, chance = 1e-20 * rng.standard_normal((distinct, 5)), rng.standard_normal((n - by_chance, 5))
+    X[:, 0] = 0.0
+    units = rows_alike(np.vstack([X, X[:repeats] * [-1, 1, 1, 1, 1]]), np.resize(chance, (n, 5)), 3)
+    assert (units is not None) is grouped
+
+
 def test_a_ratio_of_two_distances_that_is_the_least_counts() -> None:
     X = np.array([[0.0], [4.0], [-5.0]])  # 5 / 4 is the least ratio in groups
     assert _gaps(X, X[:1], GROUPED)[0].tolist() == [[np.log(1.25)]]
@@ -98,6 +112,7 @@ def test_a_pass_shows_groups_one_after_another_and_counts_the_first_row_of_each(
     played = play(env, player, seed=1, checkpoints=[100], keep_trace=True)
     shown = env.row_units[env.row_order(720)]
     assert sorted(env.row_order(360)) == list(range(360))
+    assert shown[:24:6].tolist() == [52, 20, 9, 30]  # as this seed has drawn them ever since
     assert (np.diff(shown[:360]) != 0).sum() == 59
     assert pd.Series(shown[:360]).groupby(noise["who"].to_numpy()[env.row_order(360)]).nunique().eq(1).all()
     assert played.first_sight_rounds == [17, 60]

@@ -181,7 +181,7 @@ def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[
     runs, final = sweep.runs, sweep.final
     found = final.groupby(KEYS, sort=False)["ranked"].agg(["mean", "std", "count"])
     per_round = final["seconds"] / final["round"]
-    found["seconds"] = per_round.groupby([final[key] for key in KEYS], sort=False).mean()
+    found["seconds"] = per_round.groupby([final[key] for key in KEYS]).mean()
     factors = {n: critical(0.95, n - 1.0) / math.sqrt(n) for n in set(found["count"].tolist()) if n > 1}
     rounds_each = final.groupby(KEYS, sort=False)["first_sight_rounds"].max()
     draw = (found["mean"] * found["count"] * rounds_each + 1) / (found["count"] * rounds_each + 2)
@@ -192,10 +192,10 @@ def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[
         rounds[i] for i in sorted({*np.linspace(0, len(rounds) - 1, min(POINTS, len(rounds))).round().astype(int)})
     ]
     curves = runs[runs["round"].isin(rounds)].assign(share=lambda t: t["expected_mistakes"] / t["round"])
-    table = curves.pivot_table(index=KEYS, columns="round", values="share", aggfunc="mean", sort=False).reindex(
-        found.index
+    table = curves.pivot_table(index=KEYS, columns="round", values="share", aggfunc="mean").reindex(
+        index=found.index, columns=rounds
     )
-    best = set(found["mean"].dropna().groupby(level=KEYS[:3], sort=False).idxmin())
+    best = set(found["mean"].dropna().groupby(level=KEYS[:3]).idxmin())
     firsts = final.drop_duplicates(KEYS).set_index(KEYS).reindex(found.index)
     made = calls(firsts)
     rows = []

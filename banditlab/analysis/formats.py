@@ -45,8 +45,8 @@ def environment_title(label: str) -> str:
         return label
     path, rest = found.group(1), label
     if not re.search(r"[/\\]", path):
-        rest = re.sub(r", (?=\)$)", "", label.replace(f"{found.group()}, ", "", 1).replace(found.group(), "", 1))
-        rest = rest.removesuffix("()")
+        rest = label[: found.start()] + label[found.end() :].removeprefix(", ")
+        rest = re.sub(r", (?=\)$)", "", rest).removesuffix("()")
     name = re.split(r"[/\\]", path)[-1]
     return f"{name} · {rest}"
 
@@ -75,7 +75,7 @@ def without_what_is_common(titles: Mapping[str, str]) -> dict[str, str]:
     for key, (name, arguments) in split.items():
         others = [theirs for other, theirs in split.values() if other == name]
         mine = [each for each in arguments if not all(each in theirs for theirs in others)]
-        if len(others) > 1 and mine:
+        if mine:
             short[key] = f"{name} with {', '.join(mine)}"
     return short if len(set(short.values())) == len(set(titles.values())) else dict(titles)
 

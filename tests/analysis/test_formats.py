@@ -35,13 +35,8 @@ def test_a_number_has_a_true_minus_and_thousands(value: float, digits: int, text
 
 
 def test_amounts_shares_and_times() -> None:
-    assert [formats.amount(v) for v in (99.94, 100.0, -100.4, -99.5, 1234.56)] == [
-        "99.9",
-        "100",
-        "−100",
-        "−99.5",
-        "1,235",
-    ]
+    amounts = {99.94: "99.9", 100.0: "100", -100.4: "−100", -99.5: "−99.5", 1234.56: "1,235"}
+    assert [formats.amount(v) for v in amounts] == list(amounts.values())
     assert [formats.share(v) for v in (0.04149, 1.0, 0.0, math.nan)] == ["4.1 %", "100.0 %", "0.0 %", "–"]
     times = {12.3: "12 s", 9.96: "10 s", 9.5: "9.5 s", 1.0: "1 s", 0.999: "999 ms", 0.0123: "12 ms", 0.001: "1 ms",
              0.00012: "120 µs", 2.5e-6: "2.5 µs", 3e-8: "0.03 µs", 0.0: "0 µs", math.nan: "–", math.inf: "–"}  # fmt: skip
@@ -49,16 +44,10 @@ def test_amounts_shares_and_times() -> None:
 
 
 def test_a_share_has_a_second_decimal_where_it_is_small_and_sure() -> None:
-    found = [
-        ((4.0, 0.04), 2),
-        ((4.0, 0.06), 1),
-        ((9.9, 0.04), 2),
-        ((10.1, 0.04), 1),
-        ((-9.9, 0.04), 2),
-        ((-10.1, 0.04), 1),
-    ]
-    assert [formats.decimals(interval(*each)) for each, _ in found] == [digits for _, digits in found]
-    assert [formats.decimals(interval(mean, math.nan)) for mean in (0.9, 1.1, -0.9)] == [2, 1, 2]  # no interval
+    two = [(4.0, 0.04), (9.9, 0.04), (-9.9, 0.04)]
+    one = [(4.0, 0.06), (10.0, 0.04), (10.1, 0.04), (-10.1, 0.04), (0.05, 0.05)]
+    assert [formats.decimals(interval(*each)) for each in two + one] == [2] * 3 + [1] * 5
+    assert [formats.decimals(interval(mean, math.nan)) for mean in (0.9, 1.0, 1.1, -0.9)] == [2, 1, 1, 2]  # no interval
     assert formats.percent(interval(4.126, 0.01)) == "4.13 %"
     assert formats.percent(interval(4.126, 1.0)) == "4.1 %"
     assert formats.percent(interval(math.nan, 1.0)) == "–"
@@ -79,6 +68,7 @@ def test_counts() -> None:
         ("banditlab/Table-v0(path=wine.csv, label=y)", "wine.csv · banditlab/Table-v0(label=y)", "wine.csv"),
         ("banditlab/Table-v0(label=y, path=wine.csv)", "wine.csv · banditlab/Table-v0(label=y)", "wine.csv"),
         ("banditlab/Table-v0(path=wine.csv)", "wine.csv · banditlab/Table-v0", "wine.csv"),
+        ("banditlab/Table-v0(path=a, subpath=ab)", "a · banditlab/Table-v0(subpath=ab)", "a"),
         ("banditlab/Table-v0(path=a/b/wine.csv)", "wine.csv · banditlab/Table-v0(path=a/b/wine.csv)", "wine.csv"),
     ],
 )
@@ -95,6 +85,8 @@ def test_facts_of_data() -> None:
     assert formats.facts_of_data(facts, 500) == f"{said}; 3.33 passes"
     del facts["largest"]
     assert formats.facts_of_data(facts, 150) == "150 rows, d = 5, K = 3; 1 pass"
+    facts["text"] = 1.0
+    assert formats.facts_of_data(facts, 150).endswith("; text features are fitted on the whole table")
 
 
 def test_titles_leave_out_what_all_of_a_name_share() -> None:

@@ -195,7 +195,7 @@ def _compared(
     agents = [labels[i] for i in order]
     k, critical = len(agents), critical_difference(len(agents), len(set(families)))
     logs = by_family(_logs(shares[order], whole), families)
-    won = _won(whole, agents)
+    won = _won(whole)
     pairs = {}
     for i, a in enumerate(agents):
         for j, b in enumerate(agents):
@@ -206,16 +206,15 @@ def _compared(
     return Across(whole, families, agents, shares[order], ranks[order], critical, pairs, left_out)
 
 
-def _won(whole: list[Arena], agents: Sequence[str]) -> dict[tuple[str, str], int]:
+def _won(whole: list[Arena]) -> dict[tuple[str, str], int]:
     """Return, for each pair (better, worse), the number of data sets on which the first is significantly better."""
     won: dict[tuple[str, str], int] = {}
     for arena in whole:
         label = {row.name: row.label for row in standings(arena)}
         for first, second, gap in differences(arena):
-            turned = Interval(-gap.mean, -gap.high, -gap.low, gap.n, gap.method)
-            for better, worse, behind in ((first, second, turned), (second, first, gap)):
-                pair = label[better], label[worse]
-                if leads(behind) and set(pair) <= set(agents):
+            for better, worse, behind in ((first, second, -gap), (second, first, gap)):
+                if leads(behind):
+                    pair = label[better], label[worse]
                     won[pair] = won.get(pair, 0) + 1
     return won
 

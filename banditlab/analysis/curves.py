@@ -101,16 +101,17 @@ def relative_panels(arena: Arena) -> list[Panel]:
     has no comparator, are in every panel. Curves are in nats. The lower edge of the band uses the comparator's loss,
     and the upper edge uses loss - gap, because the best loss lies between them.
     """
-    table = arena.relative if arena.paired else arena.relative[:0]
+    if not arena.paired:
+        return []
     panels = []
-    for _, group in table.groupby("norm_bound"):
+    for ball, group in arena.relative.groupby("norm_bound"):
         final = group[group["round"] == arena.last_round]
         chosen = arena.best(final)
         rows = arena.reported(group, chosen)
         if rows.empty:
             continue
         curves = _curves(rows, chosen, "relative_expected", "relative_expected_high")
-        bound = float(final["norm_bound"].iloc[0])
+        bound = float(ball)
         references = [] if arena.scale is None else relative_panels(arena.scale)
         curves = [c for panel in references if panel.norm_bound == bound for c in panel.curves] + curves
         panels.append(Panel(bound, curves))

@@ -220,8 +220,7 @@ def _gaps(rows: list[Standing], differences: list[tuple[str, str, Interval]]) ->
     label = {row.name: row.label for row in rows}
     found: dict[str, dict[str, list[str]]] = {}
     for first, second, gap in differences:
-        back = Interval(-gap.mean, -gap.high, -gap.low, gap.n, gap.method)
-        for a, b, interval in ((first, second, gap), (second, first, back)):
+        for a, b, interval in ((first, second, gap), (second, first, -gap)):
             scaled = interval.scaled(100)
             found.setdefault(label[a], {})[label[b]] = [points(scaled), spread(scaled)]
     return found

@@ -72,7 +72,7 @@ def has_own_comparator(results: Results) -> pd.Series:
     )
     for name in runs.columns:
         if name.startswith("setting.") and name.endswith("norm_bound"):
-            own &= runs[name].ne("auto").fillna(True)
+            own &= runs[name].ne("auto")
     return own
 
 

@@ -16,10 +16,10 @@ Positions = NDArray[np.intp]
 
 def groups_of(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...], Positions]:
     """Return the row positions of each group of rows that agree in the columns `keys`, in the order of the table."""
-    codes = table.groupby(list(keys), sort=False, dropna=False).ngroup().to_numpy()
+    codes = table.groupby(list(keys), sort=False).ngroup().to_numpy()
     order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    parts = np.split(order, starts[1:]) if len(order) else []
+    ends = np.flatnonzero(np.diff(codes[order])) + 1
+    parts = np.split(order, ends) if len(order) else []
     columns = [table[key].to_numpy() for key in keys]
     return {tuple(str(column[part[0]]) for column in columns): part for part in parts}
 

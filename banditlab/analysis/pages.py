@@ -62,7 +62,7 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
             raise UsageError(f"{name}: text between markers cannot contain a marker")
         if spans[name][0] == "text" and "\n" in text.strip():
             raise UsageError(f"{name}: a text must be one line; use <!-- table: {name} -->")
-    for name, (kind, start, end) in sorted(spans.items(), key=lambda item: -item[1][1]):
+    for name, (kind, start, end) in reversed(spans.items()):  # the places of those before stay the same
         if name in parts:
             text = parts[name].strip()
             page = page[:start] + (f"\n{text}\n" if kind == "table" else text) + page[end:]
@@ -136,11 +136,11 @@ def _spans(page: str) -> dict[str, tuple[str, int, int]]:
     for found in START.finditer(page):
         kind, name = found.groups()
         end = page.find(END, found.end())
-        if end < 0 or START.search(page, found.end(), end):
+        if end == -1 or START.search(page, found.end(), end):
             raise UsageError(f"the marker <!-- {kind}: {name} --> has no {END} before the next marker")
         if name in spans:
             raise UsageError(f"two markers are named {name}")
-        before = page[page.rfind("\n", 0, found.start()) + 1 : found.start()]
+        before = page[: found.start()].rpartition("\n")[2]
         if kind == "table" and (before or page[found.end()] != "\n" or page[end - 1] != "\n"):
             raise UsageError(f"the markers of table {name} must be on separate lines")
         if kind == "text" and not re.sub(r"^[\s>]*([-*+]|\d+[.)])?[\s>]*", "", before):

@@ -28,7 +28,7 @@ LONGEST = 40
 @styled
 def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) -> Figure:
     """Draw the share of expected mistakes so far against rounds, on logarithmic axes, with interval bands."""
-    figure = new_figure(max(4.2, 1.0 + 0.3 * len(curves)))
+    figure = new_figure(_height(curves))
     ax = figure.subplots()
     first = _rounds_axis(ax, curves)
     shown = np.concatenate([(curve.mean / curve.rounds)[curve.rounds >= first] for curve in curves])
@@ -52,7 +52,7 @@ def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
     is a bound.
     """
     bounded = [curve for curve in panel.curves if len(curve.bound)]
-    figure = new_figure(max(4.2, 1.0 + 0.3 * len(panel.curves) + 0.17 * len(bounded)))
+    figure = new_figure(_height(panel.curves, bounded))
     ax = figure.subplots()
     ax.axhline(0, color=INK, lw=1.0, zorder=1.5)
     for curve in panel.curves:
@@ -79,7 +79,7 @@ def mistakes_against_costs(rows: Sequence[Standing], looks: dict[str, Style]) ->
     """Draw the share of expected mistakes against the mean cost, for players, their Pareto front, and the
     best choices in hindsight.
     """
-    figure = new_figure(max(4.2, 1.0 + 0.3 * len(rows)))
+    figure = new_figure(_height(rows))
     ax = figure.subplots()
     front: list[Standing] = []
     for row in sorted((row for row in rows if not row.constant), key=lambda row: (row.cost, row.mistakes.mean)):
@@ -162,6 +162,11 @@ def mistakes_against_gamma(grids: Sequence[Grid]) -> Figure:
 
 
 # --------------------------------------------------------------------------------------------------------------- pieces
+
+
+def _height(entries: Sequence[object], bounded: Sequence[object] = ()) -> float:
+    """Return the height of a figure whose legend has these entries, some of them with a line for a bound."""
+    return max(4.2, 1.0 + 0.3 * len(entries) + 0.17 * len(bounded))
 
 
 def _panels(grids: Sequence[Grid], height: float, **options: Any) -> tuple[Figure, list[Axes]]:

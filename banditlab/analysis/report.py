@@ -82,7 +82,7 @@ class Picture:
 
     data: str
     caption: str
-    always: bool = False
+    always: bool
     """Whether the figure is also shown in browsers with scripts, where scripts draw all other figures."""
 
 
@@ -182,7 +182,7 @@ def _section(arena: Arena, stem: str, title: str, pictured: bool) -> Section:
         switching=_joined(switching_table, every),
         bounds=_joined(bounds_table, every),
         differences=pairs,
-        pairs=[pair for pair in pairs if pair[0] in first and pair[1] in first],
+        pairs=[pair for pair in pairs if pair[1] in first],  # the second of a pair has the lower rank
         settings=_joined(settings_table, every),
         diagnostics=_joined(diagnostics_table, every),
     )
@@ -202,7 +202,7 @@ def _joined(table: Callable[[Arena], pd.DataFrame], every: list[Arena]) -> pd.Da
     """
     parts = [table(arena).assign(kind=arena.kind) for arena in every]
     full = [part for part in parts if len(part)]
-    return pd.concat(full, ignore_index=True) if full else parts[0]
+    return pd.concat(full) if full else parts[0]
 
 
 # ------------------------------------------------------------------------------------------------------------- pictures
@@ -289,7 +289,7 @@ def _write_tables(folder: Path, sections: list[Section]) -> None:
                 table.insert(1, "kind", kind)
                 tables.setdefault(name, []).append(table)
     for name, parts in tables.items():
-        write_csv(pd.concat(parts, ignore_index=True), folder / f"{name}.csv")
+        write_csv(pd.concat(parts), folder / f"{name}.csv")
 
 
 # ----------------------------------------------------------------------------------------------------------------- page

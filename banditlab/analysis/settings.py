@@ -23,7 +23,7 @@ def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
         column = runs.get(f"param.{name}")
         runs[name] = np.nan if column is None else pd.to_numeric(column, errors="coerce").astype(float)
     runs["settings"] = ""
-    for _, group in runs.groupby("label", sort=False):
+    for _, group in runs.groupby("label"):
         one = group.drop_duplicates("run_id")
         values = _values(one)
         every = [str(name) for name in values.columns]
@@ -46,7 +46,7 @@ def _values(one: pd.DataFrame) -> pd.DataFrame:
     there = found.columns[found.notna().any()]  # the others are settings of other players
     absent = pd.Series(None, index=one.index, dtype=object)
     columns = {}
-    for name in dict.fromkeys(c.split(".", 1)[1] for c in there):
+    for name in dict.fromkeys(c.partition(".")[2] for c in there):
         resolved, written = (one.get(f"{kind}.{name}", absent).astype(object) for kind in ("param", "setting"))
         pairs = [(w if isinstance(w, str) and not is_number(w) else r) for w, r in zip(written, resolved)]
         columns[name] = pd.Series(

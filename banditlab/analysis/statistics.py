@@ -61,6 +61,9 @@ class Interval:
     n: int
     method: str
 
+    def __neg__(self) -> Interval:
+        return Interval(-self.mean, -self.high, -self.low, self.n, self.method)
+
     def contains(self, value: float) -> bool:
         """Return whether `value` lies in the interval; False if there is none."""
         return self.low <= value <= self.high
@@ -171,7 +174,8 @@ def _of_rows(deviations: Floats) -> tuple[float, float]:
     freedom.
     """
     m = len(deviations)
-    return (m / (m - 1) * float(np.square(deviations).sum()) if m > 1 else 0.0), max(1.0, m - 1.0)
+    freedom = max(1.0, m - 1.0)  # the deviation of a single row is 0
+    return m / freedom * float(np.square(deviations).sum()), freedom
 
 
 def _sum(mean: float, parts: list[tuple[float, float]], n: int, method: str) -> _Spread:
@@ -357,10 +361,10 @@ def rank(
         return difference(x[i], x[j], rows=pair, paired=paired, rounds=rounds, family=family)
 
     places: list[tuple[int, int, Interval, Interval]] = []
-    head, unsure = -1, set()
+    unsure: set[int] = set()
     for nth, i in enumerate(order, start=1):
         behind_first = behind(i, order[0])
-        if head < 0:
+        if not places:
             behind_first = behind_first.cut(0.0, 0.0)
             position, head, gap = nth, i, behind_first
         else:

@@ -16,6 +16,7 @@ from banditlab.analysis.tables import Results, once
 CONSTANT, SINGLE = "most frequent class", "best single action"
 """The name of the reference that always chooses one action: if one action is right in each round, and if several may
 be."""
+NONE = Interval(math.nan, math.nan, math.nan, 0, "none")
 
 
 @dataclass(frozen=True)
@@ -171,9 +172,8 @@ def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
     The reference is "most frequent class". If several actions may be right, the references are those of
     `engine.anchors`.
     """
-    none = Interval(math.nan, math.nan, math.nan, 0, "none")
     facts = arena.results.data.get(arena.environment, {})
-    known = {name[7:]: replace(none, mean=value) for name, value in facts.items() if name.startswith("anchor.")}
+    known = {name[7:]: replace(NONE, mean=value) for name, value in facts.items() if name.startswith("anchor.")}
     known |= {constant_name(arena): constant_share(arena)}
     for name, share in known.items():
         if not listed or math.isnan(share.mean):
@@ -181,7 +181,7 @@ def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
         row = replace(
             listed[0],
             rank="", position=0, label=name, settings="", among=1, held_out=True, agree=True, mistakes=share, counted=share,
-            conditional=False, relative=None, ratio=math.nan, behind_first=none, behind_group=none, seconds_per_round=math.nan,
+            conditional=False, relative=None, ratio=math.nan, behind_first=NONE, behind_group=NONE, seconds_per_round=math.nan,
             explored=math.nan, repeated=math.nan, constant=True, below_constant=False, cost=facts.get(f"cost.{name}", math.nan),
         )  # fmt: skip
         at = sum(each.mistakes.mean <= share.mean for each in listed)
@@ -194,8 +194,7 @@ def scale_rows(arena: Arena) -> list[Standing]:
     NaN.
     """
     rows = standings(arena.scale) if arena.scale is not None else []
-    none = Interval(math.nan, math.nan, math.nan, 0, "none")
-    return [replace(row, rank="", position=0, behind_first=none, behind_group=none) for row in rows]
+    return [replace(row, rank="", position=0, behind_first=NONE, behind_group=NONE) for row in rows]
 
 
 def summary_rows(results: Results) -> list[Standing]:
@@ -342,8 +341,8 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
     table = table.assign(measured=table[measured], loss=table["unit_loss"])
     means = ["measured", "loss", "bound", "bound_shown", "certificate"]
     keys = [*VARIANT, "norm_bound", "unit", "no_bound"]
-    rows = table.groupby(keys, sort=False)[means].mean().reset_index()
-    streams = table.groupby(keys, sort=False).size().to_numpy()
+    settings = table.groupby(keys, sort=False)
+    rows, streams = settings[means].mean().reset_index(), settings.size().to_numpy()
     rounds = arena.last_round
     rows = rows.assign(
         over=rows["measured"] - rows["loss"], guarantee=rows["loss"] + rows["bound"], repetitions=streams

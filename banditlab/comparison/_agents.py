@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -89,8 +88,7 @@ def _asked_for(
 def _of_practice(problem: Problem, more: list[str]) -> tuple[list[dict[str, Any]], list[str]]:
     names, left_out = [], []
     for name in (*SECOND_ORDER, STACK, "epsilon-greedy-direct", NON_LINEAR, "gaptron", *more, "uniform"):
-        size = _class(name).least_bytes(problem, {}) if name in LARGEST_STATE else 0.0
-        if size > LARGEST_STATE.get(name, math.inf):
+        if name in LARGEST_STATE and (size := _class(name).least_bytes(problem, {})) > LARGEST_STATE[name]:
             left_out.append(f"{name}: a round is slow, with a state of {size / 2**20:,.0f} MiB")
         elif name == NON_LINEAR and problem.n_classes != 2:
             left_out.append(f"{name}: used for two classes only")

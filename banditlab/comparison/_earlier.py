@@ -30,7 +30,7 @@ class Compared(NamedTuple):
     """Whether another table is allowed."""
 
     @classmethod
-    def of(cls, folder: Path, any_table: bool = False) -> Compared:
+    def of(cls, folder: Path, any_table: bool) -> Compared:
         """Return the comparison in a results folder.
 
         Raises

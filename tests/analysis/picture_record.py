@@ -98,7 +98,7 @@ def on_paper(figure: Any) -> str:
         look = [
             one.get_linewidth(),
             str(one.get_color()),
-            str(one.get_linestyle()),
+            str(one._unscaled_dash_pattern),
             one.get_zorder(),
             str(one.get_marker()),
         ]
@@ -116,15 +116,16 @@ def on_paper(figure: Any) -> str:
         sizes = [legend.handlelength, legend.labelspacing, legend.borderaxespad, legend._ncols]
         told.append({"legend": texts, "sizes": sizes, "handles": [line(each) for each in legend.get_lines()]})
     for ax in figure.axes:
+        ticks = [*ax.xaxis.majorTicks[:1], *ax.yaxis.majorTicks[:1]]
         told.append({
             "shown": ax.get_visible(), "title": [ax.get_title(loc=at) for at in ("left", "center")],
             "labels": [ax.get_xlabel(), ax.get_ylabel()], "scales": [ax.get_xscale(), ax.get_yscale()],
             "limits": [numbers(ax.get_xlim()), numbers(ax.get_ylim())],
             "ticks": [numbers(ax.get_xticks()), numbers(ax.get_yticks())],
             "named": [[t.get_text() for t in ax.get_xticklabels()], [t.get_text() for t in ax.get_yticklabels()]],
-            "tick length": [tick.tick1line.get_markersize() for tick in [*ax.xaxis.majorTicks[:1], *ax.yaxis.majorTicks[:1]]],
-            "frame": [spine.get_visible() for spine in ax.spines.values()],
-            "grid": [tick.gridline.get_visible() for tick in [*ax.xaxis.majorTicks[:1], *ax.yaxis.majorTicks[:1]]],
+            "tick length": [tick.tick1line.get_markersize() for tick in ticks],
+            "frame": [spine.get_visible() * spine.get_linewidth() for spine in ax.spines.values()],
+            "grid": [tick.gridline.get_visible() * tick.gridline.get_linewidth() for tick in ticks],
             "lines": [line(each) for each in ax.lines], "areas": [area(each) for each in ax.collections if each.get_paths()],
             "boxes": [[*numbers([*each.get_xy(), each.get_width(), each.get_height()]), each.get_linewidth(), each.get_fill()]
                       for each in ax.patches],

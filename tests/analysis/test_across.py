@@ -15,7 +15,7 @@ import pytest
 import rich.console
 
 from banditlab.analysis import load, write_report
-from banditlab.analysis.across import across
+from banditlab.analysis.across import across, log_rates
 from banditlab.analysis.board import write_board
 from banditlab.cli.ranking import print_across
 
@@ -36,7 +36,7 @@ def made(
     folder = folder_type(out)
     for i in range(len(rates["good"])):
         environment = f"banditlab/Table-v0(path=t{i}.csv)"
-        folder.data[environment] = {"rows": 100 * 10 ** (i % 3), "features": 4 + i, "classes": 2 + i}
+        folder.data[environment] = {"rows": 100 * 10 ** (i % 3), "features": 4 + 10 * i, "classes": 2 + i}
         for k, (label, values) in enumerate(rates.items()):
             for r in range(4):
                 if (label, i) not in lacking:
@@ -60,6 +60,7 @@ def test_six_data_sets_by_hand(folder_type: Any, tmp_path: Path) -> None:
     )
     assert back.ratio.mean == pytest.approx(1 / pair.ratio.mean)
     assert back.ratio.low == pytest.approx(1 / pair.ratio.high)
+    assert (found.pairs["poor", "good"].wins, found.pairs["poor", "good"].losses) == (0, 6)
     assert found.ahead("good", "poor")
     assert not found.ahead("good", "fair")  # their mean ranks differ by less than is significant
     assert not found.ahead("poor", "good")
@@ -67,12 +68,21 @@ def test_six_data_sets_by_hand(folder_type: Any, tmp_path: Path) -> None:
         found.sentence() == "good has the lowest mean rank over 6 data sets; significantly better than 1 of 2 others."
     )
     assert found.table()["good"].tolist() == pytest.approx([v / 100 for v in RATES["good"]], abs=0.01)
-    assert found.pair_table()[["first", "second", "ahead"]].values.tolist() == [
-        ["good", "fair", False], ["good", "poor", True], ["fair", "poor", False],
+    assert found.pair_table()[["first", "second", "wins", "ties", "losses", "ahead"]].values.tolist() == [
+        ["good", "fair", 5, 0, 1, False], ["good", "poor", 6, 0, 0, True], ["fair", "poor", 6, 0, 0, False],
     ]  # fmt: skip
     groups = found.groups()
-    assert groups["group"].tolist() == ["K <= 2", "K 3 to 5", "K > 5", "d <= 10", "n <= 1,000", "n > 5,000"]
-    assert groups["data sets"].tolist() == [1, 3, 2, 6, 4, 2]
+    sizes = {
+        "K <= 2": 1,
+        "K 3 to 5": 3,
+        "K > 5": 2,
+        "d <= 10": 1,
+        "d 11 to 50": 4,
+        "d > 50": 1,
+        "n <= 1,000": 4,
+        "n > 5,000": 2,
+    }
+    assert dict(zip(groups["group"], groups["data sets"])) == sizes
     assert groups["poor"][0] == pytest.approx(4.0, rel=0.02)
 
 
@@ -105,6 +115,7 @@ def test_rates_below_half_a_mistake_are_not_ahead_of_each_other(folder_type: Any
     assert found is not None
     assert found.ranks[2] - found.ranks[0] > found.critical
     assert not found.ahead("good", "poor")
+    assert np.exp(log_rates(np.array([[0.001, 0.007]]), 100)).tolist() == [pytest.approx([0.005, 0.007])]
 
 
 def test_what_does_not_count(folder_type: Any, tmp_path: Path) -> None:
@@ -112,12 +123,16 @@ def test_what_does_not_count(folder_type: Any, tmp_path: Path) -> None:
     folder.skipped.append(
         {"environment": "banditlab/Table-v0(path=t0.csv)", "player": "fair(gamma=1)", "reason": "for K = 2"}
     )
+    folder.add_run("ftrl", 0, 5.0, environment="banditlab/Table-v0(path=t0.csv)", kind="label")  # ranked apart
     found = across(load(folder.write()))
     assert found is not None
     assert (found.agents, found.titles) == (["good", "poor"], ["t0.csv", "t1.csv", "t3.csv", "t4.csv", "t5.csv"])
     assert found.left_out == ["fair: does not support all data sets", "t2.csv: runs are missing"]
     few = {label: values[:4] for label, values in RATES.items()}
     assert across(load(made(folder_type, tmp_path / "b", few).write())) is None
+    for alike, enough in (("t[0-3].csv", True), ("t[0-4].csv", False)):  # three families and two
+        folder = made(folder_type, tmp_path / alike, RATES, spec=f'[families]\nlike = ["{alike}"]\n')
+        assert (across(load(folder.write())) is not None) is enough
     folder = made(folder_type, tmp_path / "c", RATES)
     twice = "banditlab/Table-v0(path=t0.csv, scaling=none)"
     folder.data[twice] = folder.data["banditlab/Table-v0(path=t0.csv)"]
@@ -132,7 +147,7 @@ def test_the_report_has_the_section_with_a_dot_for_each_data_set(folder_type: An
     assert page.index("Over 6 data sets</h2>") < page.index('<div class="answers">')
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])["across"]  # type: ignore[index]
     assert data["agents"] == ["good", "fair", "poor"]
-    assert np.shape(data["shares"]) == (3, 6)
+    np.testing.assert_allclose(data["shares"], [RATES[label] for label in data["agents"]], atol=0.1)
     assert all(f'id="{anchor}"' in page for anchor in data["anchors"])
     assert pd.read_csv(out / "tables" / "data_sets.csv")["data"].tolist() == [f"t{i}.csv" for i in range(6)]
     assert pd.read_csv(out / "tables" / "over_data_sets.csv")["wins"].tolist() == [5, 6, 6]
@@ -157,19 +172,7 @@ def test_the_terminal_shows_ten_agents(folder_type: Any, tmp_path: Path) -> None
     out = rich.console.Console(file=StringIO(), width=200)
     print_across(out, found)
     lines = out.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert lines[0].split() == [
-        "agent",
-        "mean",
-        "rank",
-        "mistakes",
-        "/",
-        "good's",
-        "(95",
-        "%)",
-        "better,",
-        "tied,",
-        "worse",
-    ]
+    assert " ".join(lines[0].split()) == "agent mean rank mistakes / good's (95 %) better, tied, worse"
     assert set(lines[1].strip()) == {"─"}
     assert lines[2].split()[0] == "good"
     assert lines[3].split()[0] == "fair"

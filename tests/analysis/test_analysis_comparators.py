@@ -20,12 +20,12 @@ def arena_of(folder):
 
 
 def with_foreign_balls(new_folder):
-    """Balls 1 and 3; `lost` has B = 0.5 by default, `auto` had 3 only because "auto" resolved to it."""
+    """Balls 1 and 3; `lost` has B = 0.5 by default, `auto` had 3 only because its B = "auto" resolved to it."""
     folder = new_folder()
     for repetition in range(4):
         for bound in (1.0, 3.0):
             folder.add_comparator(repetition, bound, 30.0 / bound)
-        own = {"gamma": 0.1, "norm_bound": 3.0}
+        own = {"gamma": "auto", "norm_bound": 3.0}
         folder.add_run("own", repetition, 50.0, written=own, bound=40.0, bound_unit="nats")
         folder.add_run("lost", repetition, 20.0, resolved={"norm_bound": 0.5}, bound=5.0, bound_unit="nats")
         run_id = folder.add_run("auto", repetition, 25.0, written={"norm_bound": "auto"}, bound=5.0, bound_unit="nats")
@@ -37,7 +37,7 @@ def with_foreign_balls(new_folder):
 def test_players_without_a_comparator_of_their_own_stand_in_every_panel(new_folder):
     folder = with_foreign_balls(new_folder)
     arena = arena_of(folder)
-    assert arena.foreign == {"lost": [0.5], "auto": [3.0]}
+    assert list(arena.foreign.items()) == [("lost", [0.5]), ("auto", [3.0])]
     small, large = relative_panels(arena)
     assert {curve.label for curve in small.curves} == {"lost", "auto"}
     assert {curve.label for curve in large.curves} == {"own", "lost", "auto"}

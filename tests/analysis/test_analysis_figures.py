@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from banditlab.analysis import load, write_report
 from banditlab.analysis.arena import arenas
 from banditlab.analysis.curves import mistake_curves, relative_panels
 from banditlab.analysis.look import name_ticks, new_figure, shared_legend, styled, styles
-from banditlab.analysis.plots import mistakes_against_rounds, relative_against_rounds
+from banditlab.analysis.plots import mistakes_against_costs, mistakes_against_rounds, relative_against_rounds
+from banditlab.analysis.statistics import Interval
 
 
 def text_of(folder) -> str:
@@ -37,9 +40,9 @@ def test_figures_measure_every_player_in_nats(new_folder):
     arena = arenas(load(in_two_units(new_folder).out))[0]
     for panel in relative_panels(arena):
         assert [curve.mean[-1] for curve in panel.curves] == pytest.approx([20.0, 20.0])
-        assert {curve.label: (curve.bound.size > 0, curve.bound_in_bits) for curve in panel.curves} == {
-            "bits": (False, True),
-            "nats": (True, False),
+        assert {curve.label: (curve.bound.size > 0, curve.bound_in_bits, curve.vacuous) for curve in panel.curves} == {
+            "bits": (False, True, False),
+            "nats": (True, False, False),
         }
         legend = relative_against_rounds(panel, styles(["bits", "nats"])).legends[0]
         assert {text.get_text() for text in legend.get_texts()} == {
@@ -69,10 +72,26 @@ def test_bands_and_whiskers_stay_between_nothing_and_everything(new_folder):
     arena = arenas(load(folder.out))[0]
     [curve] = mistake_curves(arena)
     assert (curve.low >= 0).all()
-    assert (curve.high <= curve.rounds).all()
+    assert (curve.high == curve.rounds).all()
     [panel] = relative_panels(arena)
     assert (panel.curves[0].low[-1], panel.curves[0].high[-1]) == pytest.approx((0 - 30, 100 - 29))
     assert "0.0 to 100.0" in text_of(folder)
+
+
+def test_who_has_fewer_mistakes_at_no_higher_cost_is_joined():
+    at = {"c": (3.0, 0.3), "b": (2.0, 0.3), "a": (1.0, 0.5), "d": (4.0, 0.2), "oracle": (0.5, 0.1)}
+    rows = [
+        SimpleNamespace(
+            label=name, name=name, cost=cost, mistakes=Interval(rate, rate, rate, 3, "t"), constant=name == "oracle"
+        )
+        for name, (cost, rate) in at.items()
+    ]
+    figure = mistakes_against_costs(rows, styles("abcd"))
+    front, *points = figure.axes[0].lines
+    assert np.transpose(front.get_data()).tolist() == [[1.0, 0.5], [2.0, 0.3], [4.0, 0.2]]
+    assert [(*point.get_xdata(), *point.get_ydata()) for point in points] == list(at.values())
+    assert [point.get_fillstyle() for point in points] == ["full"] * 4 + ["none"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()][3:] == ["d: 20.0 %", "oracle: 10.0 %"]
 
 
 def test_one_legend_for_all_axes_names_everything_once():

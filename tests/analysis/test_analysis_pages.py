@@ -64,10 +64,8 @@ BROKEN = {
     ),
     "the marker <!-- table: last --> has no <!-- end --> before the next marker": (PAGE + "<!-- table: last -->\n", {}),
     "5 times <!-- end --> for 4 opening markers": (PAGE + "<!-- end -->\n", {}),
-    "the markers of table accuracy must be on separate lines": (
-        PAGE.replace("<!-- table: a", "So <!-- table: a"),
-        {},
-    ),
+    "the markers of table accuracy must be on separate lines": (PAGE.replace("<!-- table: a", "So <!-- table: a"), {}),
+    "the markers of table accuracy must be on separate": (PAGE.replace("| .5 |\n<!-- end", "| .5 | <!-- end"), {}),
     "the markers of table empty must be on separate lines": (PAGE.replace("empty -->\n", "empty --> "), {}),
     "the marker of text won begins a line, which Markdown would treat as HTML": (PAGE.replace("We win on ", ""), {}),
     "the marker of text most begins a line, which Markdown would treat as HTML": (PAGE.replace("by ", "by\n  "), {}),

@@ -7,6 +7,7 @@ import re
 import zlib
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from banditlab.analysis.arena import arenas
@@ -46,9 +47,10 @@ def test_latex_prints_what_users_wrote():
 @pytest.mark.slow
 def test_tables_say_protocol_settings_and_stored_numbers(new_folder):
     folder = filled(new_folder(repetitions=3, norm_bounds=(1.0,)))
-    written = export(folder.out, formats=("latex", "csv", "parquet"))
+    place = folder.out / "new" / "export"
+    written = export(folder.out, place, formats=("latex", "csv", "parquet"))
     assert all(path.is_file() for path in written)
-    ranking = (folder.out / "export" / "toy-bit-ranking.tex").read_text(encoding="utf-8")
+    ranking = (place / "toy-bit-ranking.tex").read_text(encoding="utf-8")
     assert re.findall(r"\\(\w+rule)", ranking) == ["toprule", "midrule", "bottomrule"]
     assert "3 repetitions of 100 rounds" in ranking
     assert (
@@ -61,12 +63,15 @@ def test_tables_say_protocol_settings_and_stored_numbers(new_folder):
     lines = [line for line in ranking.splitlines() if line.endswith(r" \\")]
     assert len({len(re.findall(r"(?<!\\)&", line)) for line in lines}) == 1
     for table in (
-        pd.read_csv(folder.out / "export" / "toy-bit-ranking.csv"),
-        pd.read_parquet(folder.out / "export" / "toy-bit-ranking.parquet"),
+        pd.read_csv(place / "toy-bit-ranking.csv"),
+        pd.read_parquet(place / "toy-bit-ranking.parquet"),
     ):
         row = table[table["player"] == "exploration(ogd)"].iloc[0]
         assert row["mistakes"] == pytest.approx(0.10)
         assert row["setting"] == 'exploration(forecaster="ogd", gamma=0.1)'
+    names = list(pd.read_csv(place / "toy-bit-settings.csv"))
+    assert names[:2] == ["player", "setting"]
+    assert names == pq.read_schema(place / "toy-bit-settings.parquet").names
 
 
 @pytest.mark.slow
@@ -75,7 +80,9 @@ def test_text_in_figures_is_text(new_folder):
     made = export(folder.out, png=True)
     pictures = [path for path in made if path.suffix == ".png"]
     assert [path.with_suffix(".pdf") for path in pictures] == [path for path in made if path.suffix == ".pdf"]
+    assert {path.stem for path in pictures} == {f"toy-bit-{name}" for name in ("mistakes", "relative-b1", "gamma")}
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
+    assert {int.from_bytes(path.read_bytes()[16:20], "big") for path in pictures} == {1500}  # pixels wide
     data = (folder.out / "export" / "toy-bit-mistakes.pdf").read_bytes()
     assert b"/Type3" not in data
     assert b"/ToUnicode" in data
@@ -99,6 +106,7 @@ def test_a_paper_has_heat_maps_labels_and_symbols(new_folder):
             )
     made = export(load(folder.write()).out)
     stem = folder.out / "export" / "toy-bit"
+    assert {path.suffix for path in made} == {".pdf", ".tex"}
     assert {path.stem for path in made if path.suffix == ".pdf"} == {
         f"toy-bit-{n}" for n in ("mistakes", "gamma", "heat")
     }

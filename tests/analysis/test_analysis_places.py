@@ -44,9 +44,12 @@ def test_variables_name_other_folders(lab: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_kept_table_has_significant_digits(lab: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    keep(pd.DataFrame({"who": ["a"], "value": [0.00123456]}), "small", digits=3)
-    assert (lab / "docs" / "results" / "small.csv").read_text(encoding="utf-8").split() == ["who,value", "a,0.00123"]
-    assert capsys.readouterr().out.split() == ["who", "value", "a", "0.00123"]
+    table = pd.DataFrame({"who": ["a"], "value": [0.00123456]})
+    for digits, options, shown in ((3, {"digits": 3}, "0.00123"), (4, {}, "0.001235")):
+        keep(table, f"small{digits}", **options)
+        file = lab / "docs" / "results" / f"small{digits}.csv"
+        assert file.read_text(encoding="utf-8").split() == ["who,value", f"a,{shown}"]
+        assert capsys.readouterr().out.split() == ["who", "value", "a", shown]
 
 
 def test_what_is_stored_is_read_and_counted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -22,7 +23,7 @@ def folder(new_folder):
         for bound in (1.0, 3.0):
             made.add_comparator(repetition, bound, 20.0 / bound + repetition)
         made.add_run("fair", repetition, 30.0 + repetition)
-        made.add_run("slow", repetition, 50.0 + repetition)
+        made.add_run("slow", repetition, (50.0 + repetition) * np.square(np.array(made.checkpoints) / 100))
         made.add_run("told", repetition, 10.0 + repetition, kind="reference")
         bounded = {"bound": 7.0, "bound_unit": "nats", "written": {"norm_bound": 3.0}}
         made.add_run("teller", repetition, 12.0 + repetition, kind="reference", **bounded)
@@ -61,6 +62,8 @@ def test_their_lines_are_grey_and_dashed_and_change_no_colour(folder) -> None:
     assert (looks["fair"], looks["slow"]) == (plain["fair"], plain["slow"])
     assert {looks[name].colour for name in ("told", "teller")} == {FAINT}
     assert "-" not in {looks[name].dash for name in ("told", "teller")}
+    four = styles("abcd", "abcd")
+    assert four["d"].dash == four["a"].dash != four["b"].dash  # three dashes
     [arena] = arenas(results)
     assert [curve.label for curve in mistake_curves(arena)] == ["teller", "told", "slow", "fair"]
     small, large = relative_panels(arena)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from banditlab.analysis import embedding, write_report
+from banditlab.analysis import embedding, explore, write_report
 from banditlab.analysis.curves import grids, mistake_curves
 from banditlab.analysis.embedding import json_text, script_of
 from banditlab.analysis.look import styles
@@ -161,7 +161,19 @@ def test_hostile_names_are_text(new_folder, page_of):
     assert page.text.count(HOSTILE) >= 6
     names = {path.name for path in (folder.out / "figures").iterdir()}
     assert all(re.fullmatch(r"[a-z0-9.-]+-(bit)-[A-Za-z0-9.-]+", name) for name in names)
+    assert sum(name.endswith("-gamma.svg") for name in names) == 1  # without a B there is no heat map
     assert "_plain γ=0.1" in page.text  # a leading underscore is a name, not "no legend"
+
+
+@pytest.mark.parametrize(("most", "shown"), [(56, [1, 5, 10, 20, 100, 500, 1000]), (0, [1, 5, 20, 50, 200, 1000])])
+def test_curves_of_many_settings_have_fewer_checkpoints(new_folder, page_of, monkeypatch, most, shown):
+    monkeypatch.setattr(explore, "MOST_POINTS", most)
+    folder = new_folder(rounds=1000, repetitions=1)
+    for gamma in (0.1, 0.2):
+        folder.add_run("a", 0, 100.0, written={"gamma": gamma})
+    folder.write()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page_of(folder)[0], re.S)[1])
+    assert [setting["x"] for setting in data["sections"][0]["settings"]] == [shown, shown]
 
 
 def test_long_names_leave_room_for_the_figure(new_folder, page_of):
@@ -260,7 +272,8 @@ def test_files_of_like_names_do_not_meet(new_folder, page_of):
         for bound in (0.25, 0.5):
             folder.add_comparator(0, bound, 5.0, environment=environment)
     folder.write()
-    _, page = page_of(folder)
+    text, page = page_of(folder)
+    assert re.findall(r'<h2 id="[^"]*">(\S+) ', text) == ["one/Toy-v0", "two/Toy-v0"]
     names = {path.name for path in (folder.out / "figures").glob("*.svg")}
     figures = ("mistakes", "relative")
     assert names == {f"toy-v0-bit-{i}-{figure}.svg" for i in (1, 2) for figure in figures}

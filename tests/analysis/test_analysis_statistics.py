@@ -10,6 +10,7 @@ from scipy.stats import t, ttest_1samp, ttest_ind, ttest_rel
 
 from banditlab.analysis.statistics import (
     Choice,
+    Interval,
     choose,
     critical,
     difference,
@@ -42,7 +43,8 @@ def test_one_value_has_no_interval_and_none_has_no_mean():
     assert math.isnan(one.low)
     assert one.method == "none"
     assert not one.contains(5.0)
-    assert math.isnan(mean_interval([math.nan]).mean)
+    none = mean_interval([math.nan])
+    assert (math.isnan(none.mean), none.n) == (True, 0)
 
 
 def test_student_s_t_at_any_number_of_repetitions():
@@ -60,6 +62,7 @@ def test_constant_series_have_an_interval_of_one_point():
     assert low[0] == high[0] == 2.0
     assert low[1] < mean[1] < high[1]
     assert mean_interval([0.5] * 3).low == 0.5
+    assert mean_interval([0.5] * 3).contains(0.5)
 
 
 def test_two_means_have_student_s_t_and_more_have_sidak_s():
@@ -107,8 +110,9 @@ def test_ranks_of_many_equals_seldom_assert_a_lead():
     assert claims / 300 <= 0.05  # each of the 45 pairs by itself would in half of the tables
 
 
-def test_series_together_equal_series_alone():
-    x = np.random.default_rng(0).normal(size=(5, 24))
+@pytest.mark.parametrize("n", [1, 2, 24])
+def test_series_together_equal_series_alone(n):
+    x = np.random.default_rng(0).normal(size=(5, n))
     _, low, high = mean_intervals(x)
     alone = [mean_interval(row) for row in x]
     np.testing.assert_allclose(low, [i.low for i in alone], rtol=1e-12)
@@ -255,6 +259,7 @@ def test_choice_does_not_prefer_a_setting_with_fewer_runs():
 def test_choice_on_reported_runs_says_so():
     one = choose([[2.0], [1.0]], [False])
     assert (one.index, one.reported, one.held_out) == (1, (1,), False)
+    assert choose([[math.nan], [math.nan]], [True]).index == 0  # nothing was run
     unfinished = choose([[math.nan, 2.0], [math.nan, 1.0]], [True, False])
     assert (unfinished.index, unfinished.reported[1], unfinished.held_out) == (1, 1, False)
 
@@ -291,6 +296,7 @@ def test_holm_rejects_what_the_step_down_rule_rejects():
 def test_the_exponent_of_a_power_law():
     x = np.array([1, 10, 100, 1000])
     assert growth_exponent(x, 3.0 * x**0.5) == pytest.approx(0.5)
+    assert growth_exponent(x[:3], x[:3] ** 2.0) == pytest.approx(2.0)
     assert growth_exponent(x[:2], x[:2] ** 2.0, least=2) == pytest.approx(2.0)
 
 
@@ -363,7 +369,8 @@ def test_whole_numbers_that_agree_by_chance_are_no_lead() -> None:
     """The floor is the binomial variance of the rounds, (k + 1) / (n + 2) the probability of a mistake."""
     a, b, rounds = [0.30, 0.31, 0.29], [0.32, 0.33, 0.31], 100.0
     assert [p.text for p in rank([a, b])] == ["?", "?"]  # of no number of rounds nothing is known
-    assert [p.text for p in rank([a, b], rounds=rounds)] == ["1=", "1="]
+    first, second = rank([a, b], rounds=rounds)
+    assert (first.text, second.text, first.behind_first) == ("1=", "1=", Interval(0.0, 0.0, 0.0, 3, "t"))
     gap = difference(b, a, rounds=rounds)
     p, q = (round(sum(each) * rounds) + 1 for each in (a, b))
     variance = sum(k / 302 * (1 - k / 302) / 300 for k in (p, q))
@@ -372,8 +379,18 @@ def test_whole_numbers_that_agree_by_chance_are_no_lead() -> None:
     assert perfect.high == pytest.approx(t.ppf(0.975, 2) * math.sqrt(1 / 302 * (1 - 1 / 302) / 300))
     moved = mean_interval([0.3, 0.3, 0.31], rounds=rounds)  # these vary: their own variance stands
     assert moved == mean_interval([0.3, 0.3, 0.31])
+    one_lacks = difference([0.3, 0.3, 0.3, math.nan], [0.4, 0.4, 0.4, 0.9], rounds=rounds)
+    assert one_lacks == difference([0.3] * 3, [0.4] * 3, rounds=rounds)
     assert not leads(difference([0.4, 0.5], [0.1, 0.1], rounds=rounds))
+    assert not leads(Interval(0.1, 0.0, 0.2, 3, "t"))
     assert leads(difference([0.4, 0.5, 0.6], [0.1, 0.21, 0.3], rounds=rounds))
+
+
+def test_means_that_differ_by_less_than_a_millionth_of_a_mistake_are_equal() -> None:
+    x = np.array([-1.0, 0.0, 1.0])
+    equal, different = (mean_interval(0.3 + share * x, rounds=100.0) for share in (0.9e-8, 1.1e-8))
+    assert equal.high == pytest.approx(mean_interval([0.3] * 3, rounds=100.0).high)
+    assert different.high == pytest.approx(0.3 + 1.1e-8 * t.ppf(0.975, 2) / math.sqrt(3), abs=1e-12)
 
 
 @pytest.mark.parametrize(("repetitions", "most"), [(2, 0.0), (3, 0.06), (5, 0.06)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -16,9 +17,11 @@ from banditlab.analysis.summary import (
     arenas,
     bounds_table,
     comparator_table,
+    constant_share,
     differences,
     settings_table,
     standings,
+    with_constant,
 )
 
 
@@ -67,15 +70,15 @@ def test_nothing_to_choose_reports_every_repetition(new_folder):
 
 def test_ties_are_shown(new_folder):
     folder = new_folder()
-    for repetition, (a, b, c) in enumerate([(10, 12, 50), (12, 10, 51), (10, 12, 52), (12.1, 10, 53)]):
-        for label, value in zip("abc", (a, b, c), strict=True):
+    for repetition, values in enumerate([(10, 12, 50, 51), (12, 10, 51, 50), (10, 12, 52, 53), (12.1, 10, 53, 52)]):
+        for label, value in zip("abcd", values, strict=True):
             folder.add_run(label, repetition, float(value))
     arena = arena_of(folder)
     rows = standings(arena)
-    assert [(row.label, row.rank) for row in rows] == [("b", "1="), ("a", "1="), ("c", "3")]
+    assert [(row.label, row.rank) for row in rows] == [("b", "1="), ("a", "1="), ("c", "3="), ("d", "3=")]
     said = findings(arena)
     assert said["ahead"].startswith(
-        "b has the lowest mistake rate, 11.0 %, significantly lower than that of 1 of 2 others."
+        "b has the lowest mistake rate, 11.0 %, significantly lower than that of 2 of 3 others."
     )
     assert said["shared"].startswith(
         "Agents share a rank (=) if their difference from the first agent of the rank is not significant."
@@ -98,15 +101,49 @@ def test_one_repetition_says_what_it_is(new_folder):
     assert findings(arena)["in-sample"].endswith("makes their mistake rates too low: 1 of 2.")
 
 
-@pytest.mark.parametrize(("repetitions", "rank"), [(2, "?"), (3, "2")])
-def test_a_lead_needs_three_repetitions(new_folder, repetitions, rank):
+@pytest.mark.parametrize(
+    ("repetitions", "labels", "rank", "said"),
+    [
+        (2, ["good", "bad"], "?", {"few"}),
+        (3, ["good", "bad"], "2", {"wins"}),
+        (3, ["good", "near", "bad"], "3", {"ahead", "shared"}),
+        (3, ["good", "near"], "1=", {"level", "shared"}),
+        (3, ["good"], "1", set()),
+    ],
+)
+def test_a_lead_needs_three_repetitions(new_folder, repetitions, labels, rank, said):
     folder = new_folder(repetitions=repetitions)
-    for r in range(repetitions):
-        folder.add_run("good", r, 10.0 + 0.1 * r * r)
-        folder.add_run("bad", r, 90.0)
+    mistakes = {"good": (10.0, 10.1, 10.4), "near": (10.2, 10.1, 10.3), "bad": (90.0, 90.0, 90.0)}
+    for label, r in itertools.product(labels, range(repetitions)):
+        folder.add_run(label, r, mistakes[label][r])
     arena = arena_of(folder)
-    assert standings(arena)[1].rank == rank
-    assert set(findings(arena)) == ({"few"} if rank == "?" else {"wins"})
+    assert standings(arena)[-1].rank == rank
+    assert set(findings(arena)) == said
+
+
+def test_what_equals_a_reference_is_neither_below_nor_above_it(new_folder):
+    folder = new_folder()
+    for r in range(4):
+        folder.add_comparator(r, 1.0, 50.0)  # 25 mistakes
+        for row in folder.rows[folder.add_run("even", r, 25.0)]:
+            row["first_sight_constant_mistakes"] = row["round"] // 4
+    arena = arena_of(folder)
+    player, constant = with_constant(arena, standings(arena))
+    assert (player.below_constant, constant.position, constant.among, constant.behind_first.n) == (False, 0, 1, 0)
+    assert (constant.held_out, constant.agree, constant.conditional) == (True, True, False)
+    assert all(findings(arena)[name].endswith("with a lower rate: 0 of 1.") for name in ("constant", "model"))
+
+
+def test_intervals_end_where_the_quantity_does(new_folder):
+    folder = new_folder(repetitions=2)
+    for r, (a, b) in enumerate(((10.0, 90.0), (90.0, 11.0))):
+        for row in folder.rows[folder.add_run("a", r, a)] + folder.rows[folder.add_run("b", r, b)]:
+            row["first_sight_constant_mistakes"] = a / 100 * row["round"]
+    arena = arena_of(folder)
+    second, [(_, _, gap)] = standings(arena)[1], differences(arena)
+    assert {(each.low, each.high) for each in (second.behind_first, second.behind_group, gap)} == {(-1.0, 1.0)}
+    rates = (second.mistakes, second.counted, constant_share(arena), *settings_table(arena).itertuples())
+    assert {(each.low, each.high) for each in rates} == {(0.0, 1.0)}
 
 
 def test_bit_and_label_players_are_never_ranked_together(new_folder):
@@ -189,7 +226,7 @@ def test_curves_take_the_chosen_settings(new_folder):
     assert best.rounds.tolist() == [1, 2, 5, 10, 20, 50, 100]
     assert best.mean[-1] == pytest.approx(10 + 1 + 1.5)
     assert best.low[-1] < best.mean[-1] < best.high[-1]
-    assert best.bound.size == 0
+    assert (best.bound.size, best.vacuous, best.bound_in_bits) == (0, False, False)
 
 
 def test_relative_panels_per_ball_with_the_comparators_interval(new_folder):
@@ -228,12 +265,15 @@ def test_grids(new_folder):
 def test_bounds_hold_are_vacuous_or_exceeded(new_folder):
     folder = with_comparators(new_folder)
     for repetition in range(4):
-        folder.add_run("liar", repetition, 50.0, written={"norm_bound": 3.0}, bound=10.0, bound_unit="nats")
+        for label, ball, bound in (("liar", 3.0, 10.0), ("even", 1.0, 20.0), ("full", 1.0, 70.0)):
+            folder.add_run(label, repetition, 50.0, written={"norm_bound": ball}, bound=bound, bound_unit="nats")
     table = bounds_table(arena_of(folder)).set_index(["label", "settings"])
-    assert len(table) == 5
+    assert len(table) == 7
     assert table.loc[("grid", "γ=0.1 B=1"), ["verdict", "guarantee"]].tolist() == ["holds", 80.0]
     assert table.loc[("grid", "γ=0.1 B=3"), ["verdict", "bound_shown"]].tolist() == ["vacuous", 100.0]
     assert table.loc[("liar", ""), "verdict"] == "exceeded"
+    assert table.loc[("even", ""), ["verdict", "guarantee"]].tolist() == ["holds", 50.0]  # as many as measured
+    assert table.loc[("full", ""), ["verdict", "guarantee"]].tolist() == ["vacuous", 100.0]
 
 
 def test_forecasters_are_held_to_their_log_loss(new_folder):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from banditlab.analysis import formats, load, relative
+from banditlab.analysis.across import Across, Pair
+from banditlab.analysis.arena import Arena, Pick, arenas
+from banditlab.analysis.curves import Curve, Grid, Panel
+from banditlab.analysis.summary import Standing
 from banditlab.analysis.tables import COMPARATOR_COLUMNS
 from banditlab.errors import UsageError
 from banditlab.results.store import Store
@@ -28,6 +33,10 @@ def test_compacted_rows_and_shards_are_one_table(new_folder):
     mixed = load(folder.write(shards=3))
     assert compacted.planned == mixed.planned == 8
     assert mixed.missing == 0
+    assert "index" not in mixed.runs
+    assert arenas(mixed)
+    again = replace(mixed)
+    assert (again == mixed, again.made, "made" in repr(mixed)) == (True, {}, False)  # what is cached is no part of it
     pd.testing.assert_frame_equal(mixed.runs[frame.columns], frame, check_dtype=False)
 
 
@@ -156,6 +165,8 @@ def test_relative_joins_the_same_stream_round_and_ball(new_folder):
     table = relative(load(relative_folder(new_folder).write()))
     last = table[(table["round"] == 100) & (table["repetition"] == 1)].set_index(["label", "norm_bound"])
     assert set(last.index) == {("nats", 3.0), ("bits", 1.0), ("free", 1.0), ("free", 3.0)}
+    assert table.index.equals(pd.RangeIndex(len(table)))
+    assert table["ratio"].notna().all()
     own = last.loc[("nats", 3.0)]
     assert own["relative_mistakes"] == pytest.approx(62 - 41)
     assert own["relative_mistakes_high"] == pytest.approx(62 - 41 + 0.5)
@@ -181,10 +192,17 @@ def test_a_bound_is_vacuous_in_early_rounds_and_not_later(new_folder):
     assert not rows.loc[50, "vacuous"]
 
 
+@pytest.mark.parametrize("cls", [Pick, Arena, Pair, Across, Curve, Panel, Grid, Standing])
+def test_what_is_read_cannot_be_set(cls: type):
+    with pytest.raises(FrozenInstanceError):
+        setattr(object.__new__(cls), fields(cls)[0].name, None)
+
+
 def test_relative_at_one_norm_bound(new_folder):
     table = relative(load(relative_folder(new_folder).write()), 3.0)
     assert set(table["label"]) == {"nats", "free"}
     assert set(table["norm_bound"]) == {3.0}
+    assert "index" not in table
 
 
 def test_a_ball_without_a_comparator_meets_every_one_and_checks_no_bound(new_folder):

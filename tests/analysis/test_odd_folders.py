@@ -118,6 +118,7 @@ def test_two_hundred_players_are_a_page_of_three_megabytes_at_most(new_folder):
     assert page.stat().st_size < 3e6
     text = page.read_text(encoding="utf-8")
     assert "These are the 780 between the first agents; tables/paired_differences.csv has all." in text
+    assert "190 more in the ranking below" in text
     assert (folder.out / "tables" / "paired_differences.csv").read_text().count("\n") == 200 * 199 / 2 + 1
 
 

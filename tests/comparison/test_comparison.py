@@ -8,6 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from banditlab.comparison import (
@@ -67,11 +69,11 @@ def test_where_matrices_are_large_it_is_said_that_sketches_play(d: int, large: b
 
 
 def test_sketches_that_are_large_themselves_are_left_out() -> None:
-    """Four models and 32 rows, thrice, of 200,000 numbers are 153 or 159 MiB; the stack's memory of contexts is 3.3 GB."""
-    played, left_out = chosen_agents(None, Problem(200_000, 4, 1.0))
+    """Four models and 32 rows, thrice, of 60,000 numbers are 46 or 48 MiB; the stack's memory of contexts is 1.0 GB."""
+    played, left_out = chosen_agents(None, Problem(60_000, 4, 1.0))
     assert ids(played) == ["epsilon-greedy-direct", "soba-diag", "gaptron", "uniform"]
     slow = [line for line in left_out if "slow" in line]
-    sizes = (159, 159, 153, 153, 3_174)
+    sizes = (48, 48, 46, 46, 953)
     assert slow == [f"{name}: a round is slow, with a state of {MiB:,} MiB" for name, MiB in zip(PRACTICE, sizes)]
 
 
@@ -87,15 +89,14 @@ def test_the_stack_is_left_out_from_sixteen_million_numbers_on(K: int, played: b
 def test_agents_are_asked_for_by_name() -> None:
     problem = Problem(5, 3, 1.0)
     blocks, left_out = chosen_agents(" fastcb, exploration( ftrl ) ,banditron,,", problem)
-    assert (blocks, left_out) == (
-        [
-            {"id": "fastcb"},
-            {"id": "exploration", "forecaster": "ftrl"},
-            {"id": "banditron", "grid": {"gamma": [0.01, 0.03, 0.1, 0.3]}},
-        ],
-        [],
-    )
-    assert chosen_agents(["uniform"], problem)[0] == [{"id": "uniform"}]
+    banditron = {"id": "banditron", "grid": {"gamma": [0.01, 0.03, 0.1, 0.3]}}
+    assert blocks == [{"id": "fastcb"}, {"id": "exploration", "forecaster": "ftrl"}, banditron]
+    assert left_out == []
+    boosted = {"id": "boosted-exploration", "grid": {"gamma": [0.03, 0.1, 0.3]}}
+    assert chosen_agents(["uniform", "boosted-exploration"], problem)[0] == [{"id": "uniform"}, boosted]
+    for K, more in ((2, {"complement": False}), (3, {})):  # for each of two actions that may both be right a model
+        several = chosen_agents("stackcb,uniform", Problem(5, K, 1.0), several_right=True)[0]
+        assert several == [{"id": "stackcb"} | more, {"id": "uniform"}]
     for asked, message in (
         (" , ", "must be all, or at least one id"),
         ([], "must be all, or at least one id"),
@@ -113,6 +114,7 @@ def test_all_that_can_be_built_play_and_the_others_are_left_out_with_a_reason() 
     assert {"banditron", "gaptron", "stackcb", "uniform", *PRACTICE} <= set(ids(played))
     assert {"id": "banditron", "grid": {"gamma": [0.01, 0.03, 0.1, 0.3]}} in played
     assert "perceptron: observes the label" in left_out
+    assert ids(played).count("exploration") == 1  # around Fourier features for two classes only
     assert not set(ids(played)) & {line.partition(":")[0] for line in left_out}
 
 
@@ -125,7 +127,7 @@ def looking(*rounds: list[FaultError]) -> Any:
 
     def look(settings: dict[str, Any]) -> Any:
         look.asked.append(dict(settings))  # type: ignore[attr-defined]
-        return SimpleNamespace(faults=left.pop(0) if left else [], classes=Counter(), n_rows=0)
+        return SimpleNamespace(faults=left.pop(0) if left else [], classes=Counter(a=9), n_rows=9)
 
     look.asked = []  # type: ignore[attr-defined]
     return look
@@ -147,7 +149,7 @@ def test_faults_are_mended_round_after_round_and_told_once() -> None:
     first, second = FaultError("one", "--label", "z"), FaultError("two", "--drop-row", "3")
     look = looking([first], [second, first])
     error = refused(look)
-    assert error.faults == ["one", "two"]
+    assert (error.faults, error.loss) == (["one", "two"], "")
     assert error.command == "banditlab compare t.csv --label z --drop-row 3 --scaling none"
     assert look.asked[1:] == [
         {"label": "z", "scaling": "none"},
@@ -269,6 +271,24 @@ def test_a_first_line_taken_for_a_row_is_said(header: str, asked: str | None, sa
     settings = {} if asked is None else {"header": asked}
     found = _about_file(SimpleNamespace(header=header), settings)  # type: ignore[arg-type]
     assert [line[:14] for line in found] == ["the first line"] * said
+
+
+def test_copies_are_said_unless_a_column_groups_them(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).standard_normal((20, 2)).repeat(15, axis=0)
+    pd.DataFrame(X, columns=["a", "b"]).assign(kind=["x", "y"] * 150).to_csv(tmp_path / "t.csv", index=False)
+    assert prepared(tmp_path / "t.csv", "kind", agents="uniform").sentences == [
+        "280 of 300 rows are copies or near copies of others; the ranking uses the first row of each set of copies, 20 rows; "
+        "--group COLUMN uses the groups of a column instead"
+    ]
+    assert prepared(tmp_path / "t.csv", "kind", agents="uniform", group="a").sentences == []
+
+
+def test_of_arms_it_is_said_how_often_they_are_right(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": ["p", "q"] * 10, "a": [1, 0, 0, 0] * 5, "b": [1, 1, 0, 0] * 5})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    made = prepared(tmp_path / "t.csv", arms=["a", "b"], per="x", agents="uniform")
+    assert [block.id for block in made.spec.agent] == ["uniform"]
+    assert "'b' is right in 50.0% of the rows, and some action is right in 50.0%" in made.sentences[-1]
 
 
 def test_results_go_to_the_lab_or_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

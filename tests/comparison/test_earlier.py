@@ -156,6 +156,8 @@ def test_all_faults_are_named_at_once_and_the_corrected_command_is_right(
         (lambda f: f.rename(columns={"age": "years"}), "column 'age', column 'years'"),
         (lambda f: f.drop(columns="spent"), "column 'spent'"),
         (lambda f: f.assign(town="x"), "column 'town'"),
+        (lambda f: f.assign(**dict.fromkeys("pqrst", "x")), "column 'p', column 'q', column 'r', column 's', column 't'"),
+        (lambda f: f.assign(**dict.fromkeys("pqrstu", "x")), "column 'p', column 'q', column 'r', column 's', column 't', ..."),
         (lambda f: f.assign(spent=np.where(f.index % 2, "low", "high")), "column 'spent'"),
         (lambda f: f.assign(churn=np.where(f.index % 3, f["churn"], "maybe")), "class 'maybe'"),
         (lambda f: f.assign(churn=np.where(f.index % 3, "yes", "perhaps")), "class 'no', class 'perhaps'"),
@@ -195,14 +197,9 @@ def test_the_agent_trained_is_the_one_ranked_first(home: Path) -> None:
 
 def agents_and_sentences(table: Path, folder: Path, agents: str, **more: Any) -> tuple[list[str], list[str]]:
     """Return the agents of a comparison, and what is said of earlier ones."""
-    made = prepared(
-        table,
-        "churn",
-        out=folder,
-        agents=agents,
-        **{"repetitions": 2, "drop_columns": ["note"], "missing": "mean"} | more,
-    )
-    return [block.id for block in made.spec.agent], [line for line in made.sentences if "earlier" in line]  # fmt: skip
+    settings: dict[str, Any] = {"repetitions": 2, "drop_columns": ["note"], "missing": "mean"}
+    made = prepared(table, "churn", out=folder, agents=agents, **settings | more)
+    return [block.id for block in made.spec.agent], [line for line in made.sentences if "earlier" in line]
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +215,7 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_earlier_agents_stay_in_the_table_and_are_not_played_again(twice: Path) -> None:
     results = load(twice / "r")
     assert {row.label for row in summary_rows(results)} > {"linucb", "uniform", "banditron"}
-    assert (results.planned, results.missing) == (2 * (2 + 4), 0)
+    assert (results.spec["name"], results.planned, results.missing) == ("t", 2 * (2 + 4), 0)
     ids, said = agents_and_sentences(twice / "t.csv", twice / "r", "banditron,uniform")
     assert (ids, said) == (
         ["banditron", "uniform", "linucb"],

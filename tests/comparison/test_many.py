@@ -16,7 +16,7 @@ import pytest
 from banditlab.analysis import load
 from banditlab.analysis.across import across
 from banditlab.cli.table_view import many_lines
-from banditlab.comparison import is_many, name_of_many, prepared, prepared_many
+from banditlab.comparison import compare, is_many, name_of_many, prepared, prepared_many
 from banditlab.comparison._many import _common, _Prepared, tables_of
 from banditlab.engine import Sweep
 from banditlab.engine.plan import make_plan
@@ -40,8 +40,8 @@ def write(path: Path, n: int = 40, seed: int = 0, d: int = 2, K: int = 2) -> Pat
 def folder(tmp_path: Path) -> Path:
     """Return a folder of three sound tables of 40, 50 and 60 rows, three broken ones, and a file that is no table."""
     for i in range(3):
-        write(tmp_path / "tables" / f"t{i}.csv", 40 + 10 * i, seed=i, K=2 + (i == 2))
-    where = tmp_path / "tables"
+        write(tmp_path / "sets" / f"t{i}.csv", 40 + 10 * i, seed=i, K=2 + (i == 2))
+    where = tmp_path / "sets"
     (where / "gaps.csv").write_text("a,label\n1,x\n,y\n2,x\n")
     (where / "nolabel.csv").write_text("a,b\n1,2\n2,3\n")
     (where / "copy.csv").write_bytes((where / "t1.csv").read_bytes())
@@ -65,12 +65,17 @@ def test_folders_patterns_and_several_files_are_many(folder: Path) -> None:
     names = ["copy.csv", "gaps.csv", "nolabel.csv", "t0.csv", "t1.csv", "t2.csv"]
     assert [Path(path).name for path in tables_of([folder])] == names
     assert [Path(path).name for path in tables_of([folder / "t*.csv", folder / "t1.csv"])] == names[3:]
+    assert tables_of([folder / "**" / "t1.csv", "nowhere.csv"]) == [str(folder / "t1.csv"), "nowhere.csv"]
     assert tables_of(["openml:21,54"]) == ["openml:21", "openml:54"]
     assert is_many([folder])
     assert is_many([folder / "t*.csv"])
     assert is_many(["openml:21"])
+    several = [folder / "t0.csv", folder / "t1.csv"]
+    assert is_many(several)
     assert not is_many([folder / "t0.csv"])
-    assert name_of_many([folder]) == name_of_many([folder / "t*.csv"]) == name_of_many(["openml:1"]) == "tables"
+    assert not is_many(["nowhere.csv"])
+    assert name_of_many([folder]) == name_of_many([folder / "t*.csv"]) == "sets"
+    assert name_of_many(["openml:1"]) == name_of_many(several) == "tables"
 
 
 @pytest.mark.parametrize(("data", "message"), [("openml:x", "ids of openml.org"), ("*.parquet", "no table found")])
@@ -82,11 +87,8 @@ def test_what_is_no_list_of_tables_is_one_line(folder: Path, data: str, message:
 def test_broken_tables_are_named_in_one_list_and_the_others_play(folder: Path) -> None:
     made = prepared_many([folder], "label", agents="uniform", repetitions=1)
     assert made.n_faulty == 3
-    assert [fault.partition(": ")[0].rpartition("/")[2] for fault in made.faults] == [
-        "gaps.csv",
-        "nolabel.csv",
-        "t1.csv",
-    ]
+    lacking = [fault.partition(": ")[0].rpartition("/")[2] for fault in made.faults]
+    assert lacking == ["gaps.csv", "nolabel.csv", "t1.csv"]
     assert "missing" in made.faults[0]
     assert "no column 'label'" in made.faults[1]
     assert made.faults[2].endswith(f"the same table as {folder / 'copy.csv'}")
@@ -94,6 +96,13 @@ def test_broken_tables_are_named_in_one_list_and_the_others_play(folder: Path) -
     assert [run.rounds for run in make_plan(made.spec).runs] == [50, 40, 60]
     printed = "\n".join(many_lines(made, whole=False))
     assert printed.count("fault in") == 3
+
+
+def test_compare_warns_of_tables_that_are_left_out(folder: Path, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="^left out: ") as said:
+        results = compare(folder, "label", out=tmp_path / "out", agents="uniform", repetitions=1)
+    assert [warning.filename for warning in said] == [__file__] * 3
+    assert (results.out, len(results.environments)) == (tmp_path / "out", 3)
 
 
 def test_runs_are_those_of_each_table_alone(folder: Path) -> None:
@@ -126,6 +135,8 @@ def test_rounds_are_the_most_of_a_run(folder: Path) -> None:
         [folder / "t0.csv", folder / "t2.csv"], "label", agents="uniform", repetitions=1, passes=2, rounds=100
     )
     assert [run.rounds for run in make_plan(made.spec).runs] == [80, 100]
+    spec = prepared_many([folder / "t0.csv"], "label", agents="uniform", rounds=1).spec
+    assert (spec.rounds, spec.repetitions) == (1, 10)
 
 
 def test_exceptions_correct_single_tables_skip_others_and_name_families(folder: Path) -> None:
@@ -136,13 +147,8 @@ def test_exceptions_correct_single_tables_skip_others_and_name_families(folder: 
     )
     made = prepared_many([folder], "label", agents="uniform", repetitions=1, exceptions=file)
     assert made.faults == []
-    assert [block.path.rpartition("/")[2] for block in made.spec.environment] == [
-        "copy.csv",
-        "gaps.csv",
-        "nolabel.csv",
-        "t0.csv",
-        "t2.csv",
-    ]
+    played = [block.path.rpartition("/")[2] for block in made.spec.environment]
+    assert played == ["copy.csv", "gaps.csv", "nolabel.csv", "t0.csv", "t2.csv"]
     assert made.spec.families == {"twins": ["t0.csv", "copy.csv"]}
 
 

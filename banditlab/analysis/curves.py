@@ -104,14 +104,14 @@ def relative_panels(arena: Arena) -> list[Panel]:
     if not arena.paired:
         return []
     panels = []
-    for ball, group in arena.relative.groupby("norm_bound"):
+    for _, group in arena.relative.groupby("norm_bound"):
         final = group[group["round"] == arena.last_round]
         chosen = arena.best(final)
         rows = arena.reported(group, chosen)
         if rows.empty:
             continue
         curves = _curves(rows, chosen, "relative_expected", "relative_expected_high")
-        bound = float(ball)
+        bound = float(group["norm_bound"].max())
         references = [] if arena.scale is None else relative_panels(arena.scale)
         curves = [c for panel in references if panel.norm_bound == bound for c in panel.curves] + curves
         panels.append(Panel(bound, curves))

@@ -59,7 +59,8 @@ def refuse_odd_lines(path: str, data: bytes, separator: str) -> None:
     A line must not have more fields than the first line. In a line with fewer fields the last entries are missing.
     """
     widths: Counter[int] = Counter()
-    lines, comments = {}, {}
+    lines: dict[int, int] = {}  # the first line with so many fields
+    comments: dict[int, str] = {}
     for fields, line in records(path, data, separator):
         widths[len(fields)] += 1
         lines.setdefault(len(fields), line)

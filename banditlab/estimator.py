@@ -91,12 +91,12 @@ class ScaledContexts:
             entries = np.bincount(X.indices, minlength=d)
             mean = np.bincount(X.indices, X.data, d) / n
             off = np.bincount(X.indices, np.square(X.data - mean[X.indices]), d) + (n - entries) * mean**2
-            largest = abs(X).max(axis=0).toarray().ravel()
-            deviation = np.sqrt(off / n)
+            high, low = X.max(axis=0).toarray().ravel(), X.min(axis=0).toarray().ravel()
+            largest = np.maximum(high, -low)
             # A feature that varies only by rounding errors is constant, as for dense rows; without subtraction it
             # becomes 1.
-            constant = deviation <= 10.0 * np.finfo(np.float64).eps * largest
-            self._scale = np.where(constant, np.where(largest > 0.0, largest, 1.0), deviation)
+            constant = high - low <= 10.0 * np.finfo(np.float64).eps * largest
+            self._scale = np.where(constant, np.where(largest > 0.0, largest, 1.0), np.sqrt(off / n))
             X = _rescaled(X, np.zeros(d, np.int64), self._scale)
         self._bring_to_one(largest_norm(X))
 

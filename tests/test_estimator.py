@@ -168,12 +168,13 @@ def test_sparse_rows_are_dense_rows(forecaster: str, scaling: Any) -> None:
     np.testing.assert_allclose(thin.predict_proba(rows), dense.predict_proba(rows), atol=1e-9)
 
 
-def test_sparse_rows_are_standardised_without_a_shift() -> None:
+@pytest.mark.parametrize("value", [0.1, -3.0])
+def test_sparse_rows_are_standardised_without_a_shift(value: float) -> None:
     rows = np.where(np.random.default_rng(0).random(X.shape) < 0.4, 0.0, X)
-    rows[:, 3] = 3.0  # constant: its computed deviation is noise
+    rows[:, 3] = value  # constant: its computed deviation is noise
     model = OnlineClassifier(random_state=0, norm_bound=10.0, passes=3).fit(sparse.csr_array(rows), Y)
     contexts = model._map(sparse.csr_matrix(rows)).toarray()
-    scaled = rows / np.append(rows[:, :3].std(axis=0), 3.0)
+    scaled = rows / np.append(rows[:, :3].std(axis=0), abs(value))
     scaled /= np.sqrt(2.0) * np.linalg.norm(scaled, axis=1).max()
     np.testing.assert_allclose(contexts[:, :4], scaled, rtol=1e-12)
     np.testing.assert_allclose(contexts[:, 4], np.sqrt(0.5))

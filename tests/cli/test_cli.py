@@ -290,7 +290,7 @@ def test_an_interrupt_says_how_to_go_on(banditlab, monkeypatch):
         (["run", "tiny.toml", "--set", "rounds"], "must be key=value"),
         (["run", "tiny.toml", "--set", "agent.0.grid.gamma=[2]"], "gamma must lie in [0, 1], got 2"),
         (["run", "tiny.toml", "--lab", "nowhere"], "no such folder"),
-        (["run", "tiny.toml", "--live-port", "0"], "1<=x<=65535"),
+        (["run", "tiny.toml", "--live-port", "0"], "--live-port"),
         (["run", "tiny.toml", "--shard", "3/2"], "--shard 3/2: must be i/n"),
         (["run", "tiny.toml", "--shard", "half"], "--shard half: must be i/n"),
         (["run", "tiny.toml", "--cluster", "tcp://127.0.0.1:1", "-j", "2"], "-j applies to this machine"),

@@ -11,7 +11,6 @@ import scipy.sparse
 from banditlab.agents.banditron import Banditron
 from banditlab.agents.gaptron import Gaptron
 from banditlab.engine import Sweep, make_spec, play
-from banditlab.engine import work as work_module
 from banditlab.engine.memory import memory
 from banditlab.engine.plan import make_plan
 from banditlab.engine.runner import checked_blocks, cut_at
@@ -220,7 +219,7 @@ def test_a_stream_is_kept_by_the_bytes_of_its_rows():
     env = Sparse(**LONG, horizon=1000)
     env.reset(seed=0)
     [(X, _)] = env.blocks(1000, 1000)
-    assert work_module._row_bytes(env) * 1000 == pytest.approx(X.data.nbytes + X.indices.nbytes + 8000)
+    assert env.unwrapped.row_bytes * 1000 == pytest.approx(X.data.nbytes + X.indices.nbytes + 8000)
 
 
 def test_memory_is_the_machines_or_what_a_container_may_use(monkeypatch: pytest.MonkeyPatch) -> None:

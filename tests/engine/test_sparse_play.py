@@ -219,7 +219,7 @@ def test_a_stream_is_kept_by_the_bytes_of_its_rows():
     env = Sparse(**LONG, horizon=1000)
     env.reset(seed=0)
     [(X, _)] = env.blocks(1000, 1000)
-    assert env.unwrapped.row_bytes * 1000 == pytest.approx(X.data.nbytes + X.indices.nbytes + 8000)
+    assert env.row_bytes * 1000 == pytest.approx(X.data.nbytes + X.indices.nbytes + 8000)
 
 
 def test_memory_is_the_machines_or_what_a_container_may_use(monkeypatch: pytest.MonkeyPatch) -> None:

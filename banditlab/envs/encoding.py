@@ -290,9 +290,8 @@ class Encoder:
         with np.errstate(over="ignore"):
             x[arrays.places] = arrays.scaled(numbers)
         for name, table, gap_at, gap_values in arrays.nominal:
-            value = row.get(name, NOTHING)
-            at = table.get(value) if type(value) is str else None
-            if at is None and (at := self._category(row, name, value, table)) is None:
+            at = self._category(row, name, table)
+            if at is None:
                 if gap_values is not None:
                     x[gap_at : gap_at + len(gap_values)] = gap_values
             elif at >= 0:
@@ -315,10 +314,9 @@ class Encoder:
                 x[arrays.flags[j]] = 1.0
         return numbers
 
-    def _category(self, row: Mapping[str, object], name: str, value: object, table: dict[str, int]) -> int | None:
-        """Return the index of a category's feature: -1 for an unknown category, None for a missing value. The value is
-        not itself a string in `table`, but may be a number that a string in it represents.
-        """
+    def _category(self, row: Mapping[str, object], name: str, table: dict[str, int]) -> int | None:
+        """Return the index of the feature of a row's category: -1 for an unknown category, None for a missing value."""
+        value = row.get(name, NOTHING)
         text = None if value is NOTHING else _text(name, value, table)
         if text is not None:
             return table.get(text, -1)
@@ -453,9 +451,9 @@ def _step(column: Column, recipe: Recipe) -> Step:
     if column.n_categories:
         return Step(column.name, "nominal", column.names, some)
     known = column.values[~gaps]
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
-    if recipe.missing == "zero" and some:
-        low, high = min(low, 0.0), max(high, 0.0)
+    if not len(known) or (recipe.missing == "zero" and some):
+        known = np.append(known, 0.0)
+    low, high = float(known.min()), float(known.max())
     constant = recipe.scaling in (*SCALERS, "minmax") and not high > low
     shift = 0
     if not constant and recipe.scaling == "minmax":

@@ -131,6 +131,9 @@ def test_what_the_recipe_says_of_gaps_and_unknown_categories():
             encoder.transform(pd.DataFrame([full | {"n": "w"}]))[0], encoder.encode(full | {"n": "w"})
         )
         np.testing.assert_array_equal(encoder.transform(pd.DataFrame({"a": [2]}))[0], encoder.encode({"a": 2}))
+        assert encoder.transform(frame[:0]).shape == (0, encoder.d)
+        turned = Encoder.fit(frame[["n", "a"]], missing=missing, **plain)
+        np.testing.assert_array_equal(turned.encode({"n": "u"}), turned.transform(pd.DataFrame({"n": ["u"]}))[0])
 
 
 @pytest.mark.parametrize("missing", ["error", "drop_rows"])

@@ -218,7 +218,7 @@ class GymnasiumEnv(AdaptiveEnv):
             said = "not finite" if flat.shape == self._scale.shape else f"of shape {flat.shape} when flattened"
             raise EnvironmentContractError(f"{self.name}: the observation before round {self._round + 1} is {said}")
         bounded = np.isfinite(self._scale)
-        scaled = np.where(bounded, flat / np.where(bounded, self._scale, 1.0), flat / (1.0 + np.abs(flat)))
+        scaled = np.where(bounded, flat / self._scale, flat / (1.0 + np.abs(flat)))
         if np.abs(scaled).max(initial=0.0) > 1.0 + SLACK:
             raise EnvironmentContractError(
                 f"{self.name}: the observation before round {self._round + 1} lies outside its observation space"

@@ -196,7 +196,7 @@ def likeliest(label: str, names: list[str]) -> str:
 # ------------------------------------------------------------------------------------------------------------- one column
 
 
-def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool, asked: bool = False) -> Note:
+def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool, asked: bool) -> Note:
     """Return the note on a column whose rows have labels y (n,). `asked` says whether the user set the role."""
     import pandas as pd
 

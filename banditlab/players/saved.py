@@ -111,7 +111,7 @@ def one_line(error: Exception) -> str:
     """Return an error as one line; for a validation error, the first location and message."""
     text = str(error)
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        first = error.errors()[0]
         text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     text = " ".join(text.split()) or type(error).__name__
     return text if len(text) <= 300 else f"{text[:297]}..."
@@ -188,8 +188,10 @@ GENERATORS = ("PCG64", "PCG64DXSM", "SFC64", "Philox", "MT19937")
 """The names of numpy's bit generators."""
 LARGEST = {"has_uint32": 1, "uinteger": 2**32 - 1, "buffer_pos": 4, "pos": 624}
 """The largest allowed value of the numbers in the generators' states, because numpy reads a buffer at a position
-without a check. All other numbers have 128 bits.
+without a check.
 """
+WORD = 2**128 - 1
+"""The largest allowed value of all other numbers, which have 128 bits."""
 
 
 def _generator(state: Any, path: str) -> np.random.Generator:
@@ -198,18 +200,18 @@ def _generator(state: Any, path: str) -> np.random.Generator:
     if name not in GENERATORS:
         raise ValueError(f"{path} is not a numpy generator, but {_short(name)}")
     bits = getattr(np.random, name)(0)
-    _require_words(bits.state, state, path)
+    _require_words(bits.state, state, path, WORD)
     bits.state = state
     return np.random.Generator(bits)
 
 
-def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> None:
+def _require_words(old: Any, new: Any, path: str, largest: int) -> None:
     """Raise a ValueError unless `new`, with lists for arrays, may replace `old` in the state of a bit generator."""
     if isinstance(old, dict):
         if not isinstance(new, dict) or new.keys() != old.keys():
             raise ValueError(f"{path} must have the names {', '.join(old)}")
         for name, value in old.items():
-            _require_words(value, new[name], f"{path}.{name}", LARGEST.get(name, 2**128 - 1))
+            _require_words(value, new[name], f"{path}.{name}", LARGEST.get(name, WORD))
     elif isinstance(old, np.ndarray):
         if not isinstance(new, list) or len(new) != len(old):
             raise ValueError(f"{path} must be a list of {len(old)}")

@@ -57,7 +57,7 @@ def test_both_ways_of_playing_go_through_the_two_verbs(cls):
     fast, slow = (cls(PROBLEM, np.random.default_rng(1)) for _ in range(2))
     trace = Trace.empty(50)
     fast.play_block(X[:20], y[:20], trace.part(slice(0, 20)))
-    fast.play_block(X[20:], y[20:], trace.part(slice(20, 50)))
+    fast.play_block(X[20:], np.eye(3, dtype=bool)[y[20:]] if cls is OfBits else y[20:], trace.part(slice(20, 50)))
     for t in range(50):
         decision = slow.act(X[t])
         expected = decision.action, decision.action == y[t], decision.probabilities[y[t]], bool(decision.explored)

@@ -42,6 +42,9 @@ def test_good_inputs_pass_as_kernels_take_them() -> None:
             "the labels must be integers in 0 ... 2, got an array of float64",
         ),
         (lambda: as_block(np.zeros((1, 2)), [True], 2, 3), "the labels must be integers"),
+        (lambda: as_block(np.zeros((1, 2)), [[True, False]], 2, 2), r"the labels must be of shape \(1,\)"),
+        (lambda: as_block(np.zeros((1, 2)), np.eye(2) > 0, 2, 2, several=True), r"the bits must be of shape \(1, 2\)"),
+        (lambda: as_block(np.zeros((2, 2)), np.eye(2), 2, 2, several=True), "and bool, got .* float64"),
         (lambda: as_class("the label", 3, 3), "the label must be an integer in 0 ... 2, got 3"),
         (lambda: as_class("the label", -1, 3), "the label must be an integer in 0 ... 2, got -1"),
         (lambda: as_class("the label", 1.0, 3), "the label must be an integer"),
@@ -79,6 +82,7 @@ def test_a_norm_may_miss_the_radius_by_rounding_and_no_more() -> None:
     with pytest.raises(UsageError, match="context 1 of the block must be finite, got inf at 0"):
         as_rows(np.array([x, [np.inf, 0.0]]), 2)  # no problem, no radius
     assert as_rows(np.array([1e300 * x]), 2).shape == (1, 2)
+    assert len(as_rows(sparse([1e300 * x]), 2, sparse=True).indptr) == 2
     huge = np.array([3e200, 4e200])
     with pytest.raises(UsageError, match=r"a norm of at most R = 5, got 5e\+200"):
         as_context(huge, problem)
@@ -96,16 +100,8 @@ def test_a_sparse_block_is_measured_row_by_row() -> None:
 
 
 def test_a_bit_is_0_or_1_in_any_type_of_number() -> None:
-    assert [as_bit(value) for value in (True, False, 1, 0, 1.0, np.False_, np.int8(1), np.float64(0))] == [
-        1,
-        0,
-        1,
-        0,
-        1,
-        0,
-        1,
-        0,
-    ]
+    values = (True, False, 1, 0, 1.0, np.False_, np.int8(1), np.float64(0))
+    assert [as_bit(value) for value in values] == [True, False] * 4
     for wrong in (2, -1, 0.5, None, "1", np.ones(1)):
         with pytest.raises(UsageError, match="correct must be True, False, 1 or 0, got "):
             as_bit(wrong)

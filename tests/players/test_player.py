@@ -127,7 +127,7 @@ def test_the_file_holds_no_pickle(problem: Problem, tmp_path: Any) -> None:
     with np.load(tmp_path / "player.npz", allow_pickle=False) as file:
         head = json.loads(file["header"].item())
         assert np.array_equal(file["state.state.W"], player.state.W)
-    assert head["settings"] == {"rate": 0.5, "mode": "a"}
+    assert (head["format"], head["settings"]) == (1, {"rate": 0.5, "mode": "a"})
     assert head["problem"] == {"n_features": 3, "n_classes": 2, "radius": 1.5, "horizon": 10}
 
 
@@ -237,6 +237,8 @@ def test_defaults(problem: Problem) -> None:
     player = make(problem)
     assert player.bound(10) is None
     assert np.isnan(player.certificate())
+    assert (player.bound_late, player.plays_blocks, player.sparse) == (0, False, False)
+    assert type("Third", (Counter,), {"state_order": (2, 3)}).least_bytes(problem, {}) == 4.0 * 2**2 * 3**3
     with pytest.raises(AttributeError, match="Counter wraps no player"):
         _ = player.inner
 
@@ -273,7 +275,7 @@ class Bounded(Counter):
         self.norm, self.listeners = 2.5, len
 
     def limits(self) -> Any:
-        return {"rounds": (0, 10), "state.inner.counts": (0, 5)}
+        return {"rounds": (0, 10), "best": (-2, 2), "state.inner.counts": (0, 6, 3)}
 
 
 def test_a_state_is_whole_within_its_limits_and_agrees_with_the_settings(problem: Problem) -> None:
@@ -281,23 +283,24 @@ def test_a_state_is_whole_within_its_limits_and_agrees_with_the_settings(problem
     state = copy.deepcopy(player.get_state())
     assert "listeners" not in state
     assert "problem" not in state
-    player.set_state(state | {"rounds": 10, "norm": 2.5 * (1 + 1e-12)})
+    state["state"].inner.counts[:] = 0, 3, 6
+    player.set_state(state | {"rounds": 10, "norm": 2.5 * (1 + 9e-10)})
     assert player.rounds == 10
     for change, said in (
         ({"rounds": 11}, "state.rounds must lie in 0 ... 10, got 11"),
         ({"rounds": -1}, "state.rounds must lie in 0 ... 10, got -1"),
-        ({"norm": 2.6}, "state.norm must be 2.5"),
+        ({"norm": 2.5 * (1 - 9e-10)}, "state.norm must be 2.5"),  # it is 2.5 * (1 + 9e-10)
         ({"odd": 1}, "the state of test-bounded must not have 'odd'"),
     ):
         with pytest.raises(UsageError) as refusal:
             player.set_state(state | change)
         assert str(refusal.value).startswith(said)
     counts = copy.deepcopy(state)
-    counts["state"].inner.counts[:] = 0, 0, 6
-    with pytest.raises(
-        UsageError, match=r"^state.state.inner.counts must lie in 0 ... 5, got an entry outside it: 0 ... 6"
-    ):
-        player.set_state(counts)
+    for wrong in (5, 9):
+        counts["state"].inner.counts[:] = 0, 0, wrong
+        said = f"state.state.inner.counts must lie in 0 ... 6, multiples of 3, got an entry outside it: 0 ... {wrong}"
+        with pytest.raises(UsageError, match=said):
+            player.set_state(counts)
     with pytest.raises(UsageError, match=r"^the state of test-bounded lacks 'state'$"):
         player.set_state({name: value for name, value in state.items() if name != "state"})
     assert player.rounds == 10

@@ -31,6 +31,7 @@ from banditlab.players.saved import (
     is_whole,
     packed,
     require,
+    same,
     unpacked,
 )
 from banditlab.problem import Problem
@@ -98,10 +99,10 @@ def test_every_generator_of_numpy_goes_on_where_it_stood(bits: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("bits", "path", "value"),
     [
-        ("MT19937", ("state", "pos"), 10**6),  # numpy reads key[pos]
+        ("MT19937", ("state", "pos"), 625),  # numpy reads key[pos]
         ("MT19937", ("state", "pos"), -1),
         ("MT19937", ("state", "key"), [1] * 623),
-        ("Philox", ("buffer_pos",), -5),
+        ("Philox", ("buffer_pos",), 5),
         ("Philox", ("buffer",), [0] * 3),
         ("PCG64", ("state", "state"), 2**128),
         ("PCG64", ("has_uint32",), 2),
@@ -165,6 +166,8 @@ def test_the_state_is_whole_and_of_the_right_types(saved: Any) -> None:
         None,
     ):
         refused(Perceptron, file, {**head, "state": {"dict": wrong}}, arrays)
+    for odd in ({"fields": state}, {"items": []}):
+        assert "the state is not a dict" in refused(Perceptron, file, {**head, "state": odd}, arrays)
     refused(Perceptron, file, head, {**arrays, "state.more": np.zeros(3)})
     refused(Perceptron, file, {**head, "more": 1}, arrays)
     refused(Perceptron, file, "[" * 100_000, arrays)
@@ -343,10 +346,11 @@ def test_a_labs_lists_and_tables_may_grow(tmp_path: Path) -> None:
     again = Notes.load(tmp_path / "p.npz")
     assert (again.seen, again.counts, again.sum, again.rng) == ([1, 2], {"a": 3}, 0.5, None)
     assert again.last.tolist() == [0.0, 1.0, 2.0]
+    require({"seen": [1, None], "sum": 1}, {"seen": ["x"], "sum": 2**63 - 1}, "state")
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("sum", "x"), ("sum", True), ("sum", 2**70), ("flag", 1), ("word", 1), ("seen", "ab")]
+    ("name", "value"), [("sum", "x"), ("sum", True), ("sum", 2**63), ("flag", 1), ("word", 1), ("seen", "ab")]
 )
 def test_a_labs_numbers_texts_and_lists_stay_what_they_are(name: str, value: Any) -> None:
     player = Notes(PROBLEM, None)
@@ -426,10 +430,10 @@ def test_arrays_are_numbers_of_this_machine_in_their_full_size() -> None:
     plain = npy(np.zeros((2, 3)))
     for array in (np.zeros(2, ">f8"), np.zeros(2, complex), np.array("text"), np.zeros(2, "V3"), np.zeros(2, "M8[s]")):
         assert refused_array(npy(array)) == "the member 'x' is not an array of numbers"
-    assert (
-        refusal_of(zipped({"header.npy": HEADER, "x.py": b"import os"}))
-        == "the member 'x.py' is not an array of numbers"
-    )
+    text = zipped({"header.npy": HEADER, "x.py": b"import os"})
+    assert refusal_of(text) == "the member 'x.py' is not an array of numbers"
+    for members in ({}, {"header.npy": npy(np.array([b'{"a": 1}']))}, {"header.npy": npy(np.array('{"a": 1}'))}):
+        assert refusal_of(zipped(members)) == "it has no header"
     for shape in (b"(2, 4)", b"(-2,-3)", b"(-1, 6)", b"(9999999999999,)"):
         changed = plain.replace(b"(2, 3), ", shape + b",")
         assert changed != plain
@@ -507,6 +511,8 @@ ARRAY, RNG = np.zeros(2), np.random.default_rng(0)
         (True, 1, "True or False"),
         (1, True, "a number"),
         (1.0, "1", "a number"),
+        (1.0, "x" * 58, f"a number, got {'x' * 58!r}"),
+        (1.0, "x" * 59, f"a number, got '{'x' * 56}..."),
         ("a", 1, "a str"),
     ],
 )
@@ -517,7 +523,19 @@ def test_what_may_not_stand_in_the_place_of_what_the_constructor_put_there(old: 
     assert str(refusal.value).startswith("state.x")
 
 
-@pytest.mark.parametrize("node", [3, [1], {}, {"value": 1, "items": []}])
+def test_values_that_the_settings_make_are_the_same_up_to_rounding() -> None:
+    equal = [(ARRAY, np.zeros(2)), ([1, "a"], (1, "a")), ({"a": 1}, {"a": 1}), (1.0, 1.0 + 9e-10), (np.nan, np.nan)]
+    arrays = [(ARRAY, [0.0, 0.0]), (ARRAY, np.ones(2)), ([1, 2], [1, 3]), ([1, 2], [1]), ([1], {1})]
+    tables = [({"a": 1}, {"a": 2}), ({"a": 1}, {"a": 1, "b": 2}), ({"a": 1}, [("a", 1)])]
+    numbers = [(1, True), (1, 2), ("a", "b"), (1.0, 1.0 + 1.1e-9), (1.0, np.nan), (np.nan, 1.0)]
+    assert [same(*pair) for pair in equal] == [True] * 5
+    assert not any(same(*pair) for pair in [*arrays, *tables, *numbers])
+
+
+ODD = [3, [1], {}, {"value": 1, "items": []}, {"array": "a"}, {"dict": 3}, {"items": 3}, {"value": [1]}, {"odd": 1}]
+
+
+@pytest.mark.parametrize("node", ODD)
 def test_a_node_that_is_no_encoded_value_is_a_value_error(node):
     with pytest.raises(ValueError, match="a is not an encoded value"):
         decode(node, "a", {})

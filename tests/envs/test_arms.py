@@ -140,7 +140,8 @@ def test_rows_with_gaps_are_left_out_with_their_bits(table: Any, frame: pd.DataF
 def test_an_identity_names_arms_only_where_there_are_some(table: Any) -> None:
     path = table().path
     plain = Table.identity({"path": path, "label": "source"})
-    assert Table.identity({"path": path, "label": "source", "arms": None, "right_above": None}) == plain
+    unset = {"arms": None, "right_above": None, "costs": None, "worth": 0.0}
+    assert Table.identity({"path": path, "label": "source", **unset}) == plain
     assert Table.identity({"path": path, "label": "source", "arms": []}) == plain
     one, other = (Table.identity({"path": path, "arms": ARMS, "right_above": above}) for above in (None, 0.5))
     assert (one["arms"], "right_above" in one, other["right_above"]) == (ARMS, False, 0.5)

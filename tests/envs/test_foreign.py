@@ -20,6 +20,10 @@ from banditlab.errors import EnvironmentContractError, IncompatibleError, UsageE
 HERE = __name__
 
 
+def box(low: list[float], high: list[float]) -> spaces.Box:
+    return spaces.Box(np.array(low), np.array(high), dtype=np.float64)
+
+
 class Signs(gymnasium.Env[Any, Any]):
     """Which coordinate is the largest? Rewards as asked for; info tells the answer; draws from where it is told to."""
 
@@ -122,27 +126,28 @@ def test_contexts_have_norm_at_most_one_and_info_stays_inside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("space", "observation", "d"),
+    ("space", "observation", "flat"),
     [
-        (spaces.Discrete(4, start=2), 3, 5),
+        (spaces.Discrete(4, start=2), 3, [0, 1, 0, 0, 1]),
         (
             spaces.Tuple((spaces.Discrete(3), spaces.Box(0, 255, (2, 2), np.uint8))),
             (1, np.full((2, 2), 255, np.uint8)),
-            8,
+            [0, 1, 0, 1, 1, 1, 1, 1],
         ),
-        (spaces.Dict({"a": spaces.MultiBinary(2), "b": spaces.MultiDiscrete([2, 3])}), {"a": [1, 0], "b": [1, 2]}, 8),
-        (spaces.Box(-np.inf, np.inf, (2,)), np.array([1e38, -3.0], np.float32), 3),
-        (spaces.Box(0.0, 0.0, (1,)), np.zeros(1, np.float32), 2),
+        (spaces.Dict(a=spaces.MultiBinary(2), b=spaces.Discrete(3)), {"a": [1, 0], "b": 1}, [1, 0, 0, 1, 0, 1]),
+        (box([-np.inf, -1e30], [np.inf, 1e30]), np.array([1e38, -3.0]), [1, -0.75, 1]),
+        (box([0.0, -0.5], [0.0, 0.25]), np.array([0.0, 0.25]), [0, 0.5, 1]),
+        (box([-1.0, -1.0], [1.0, 1.0]), np.array([1.0 + 9e-7, -1.0 - 9e-7]), [1, -1, 1]),  # outside by rounding
     ],
 )
-def test_observations_are_flattened(monkeypatch: pytest.MonkeyPatch, space: Any, observation: Any, d: int) -> None:
+def test_observations_are_flattened(monkeypatch: Any, space: Any, observation: Any, flat: list[float]) -> None:
     monkeypatch.setattr(Signs, "_draw", lambda self: setattr(self, "answer", 0) or observation)
     monkeypatch.setattr(Signs, "step", lambda self, action: (self._draw(), 1.0, False, False, {}))
     env = signs(options={"space": space})
     x, _ = env.reset(seed=1)
-    assert x.shape == (d,)
-    assert env.problem.n_features == d
+    np.testing.assert_allclose(x / x[-1], flat, rtol=1e-9)
     assert 0.0 < np.linalg.norm(x) <= 1.0 + 1e-9
+    assert (env.problem.n_features, env.problem.radius) == (len(flat), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +191,7 @@ def test_what_breaks_the_contract_is_named(settings: Any, message: str) -> None:
 def test_rewards_above_a_number_are_right() -> None:
     same = [
         play(env, make_agent("uniform", env.problem, seed=1), seed=3).mistakes
-        for env in (signs(), signs(options={"reward": (-3.0, 1e-200)}, right_above=0.0))
+        for env in (signs(), signs(options={"reward": (0.0, 1e-200)}, right_above=0.0))
     ]
     assert same[0] == same[1]
 
@@ -250,6 +255,7 @@ def test_check_says_what_an_environment_lacks() -> None:
     assert found["labels"][1].endswith("info['answer'] may be one: --set label_key=answer")
     assert {status for status, _ in found.values()} == {"passed", "excluded"}
     assert checked("tests/Signs-v0", label_key="answer")["labels"] == ("passed", "")
+    assert checked("tests/Signs-v0", options={"start": 5})["labels"] == found["labels"]
 
 
 @pytest.mark.parametrize(
@@ -362,11 +368,7 @@ RESET = "reset must take (*, seed=None, options=None) and return (observation, i
         (_WithoutInfo, None, f"{STEP}, info a dict, got None"),
         (_Bare, None, f"{RESET}, got a ndarray"),
         (_Unseeded, None, f"{RESET}: _Unseeded.reset() got an unexpected keyword argument 'seed'"),
-        (
-            _Spoken,
-            None,
-            "the reward of round 1 is not a finite number: it must be 0 or 1, or finite with right_above",
-        ),
+        (_Spoken, None, "the reward of round 1 is not a finite number: it must be 0 or 1, or finite with right_above"),
     ],
 )
 def test_what_is_no_environment_of_gymnasium_is_told_what_one_answers(cls: Any, limit: Any, message: str) -> None:

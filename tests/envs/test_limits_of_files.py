@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +61,17 @@ def test_a_csv_is_read_no_further_than_the_limit(tmp_path: Path, monkeypatch: py
     (tmp_path / "t").write_text("a,y\n" + "1,0\n" * 1000)
     with pytest.raises(UsageError, match="at least 101 rows of 2 columns"):
         files.read_csv("t", (tmp_path / "t").read_bytes(), ",", PLAIN, [])
+
+
+def test_a_gzip_file_is_counted_by_its_last_bytes_and_by_what_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last bytes tell the length of the last of its parts."""
+    packed = gzip.compress(b"x,y\n" * 100) + gzip.compress(b"1,2\n" * 50)
+    for most, said in (("599", "unpack to 599 and more, above"), ("199", "unpack to 200, above")):
+        monkeypatch.setenv("BANDITLAB_MAX_UNPACKED_BYTES", most)
+        with pytest.raises(UsageError, match=said):
+            files.unpacked("t", packed)
+    monkeypatch.setenv("BANDITLAB_MAX_UNPACKED_BYTES", "600")
+    assert files.unpacked("t", packed) == b"x,y\n" * 100 + b"1,2\n" * 50
 
 
 def test_entries_of_lists_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

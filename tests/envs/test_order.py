@@ -98,19 +98,14 @@ def test_rows_go_by_a_column_of_numbers_or_dates_which_is_no_feature(tmp_path: P
     [
         ({"order": "tim"}, "order (--order) must be shuffle, file or time:COLUMN, got 'tim'"),
         ({"order": "time:"}, "order (--order) must be shuffle, file or time:COLUMN, got 'time:'"),
-        (
-            {"order": "time:wen"},
-            "order (--order): there is no column 'wen', not counting the label; did you mean 'when'?",
-        ),
+        ({"order": "time:wen"}, "'wen', not counting the label; did you mean 'when'? (known: a, b, kind, when, at)"),
         ({"order": "time:label"}, "order (--order): there is no column 'label', not counting the label"),
         (
             {"order": "time:when"},
             "order (--order): column 'when' has 'soon' in row 4, counted from 0; every row needs a number or",
         ),
-        (
-            {"order": "time:a"},
-            "order (--order): column 'a' has 'nan' in row 0, counted from 0; every row needs a number or",
-        ),
+        ({"order": "time:a"}, "order (--order): column 'a' has 'nan' in row 0, counted from 0; every row needs a"),
+        ({"order": "time:at"}, "order (--order): column 'at' has '-inf' in row 0, counted from 0; every row needs"),
         (
             {"order": "file", "scaling": "minmax"},
             "scaling (--scaling) 'minmax' and order (--order) 'file' cannot be combined",
@@ -119,7 +114,7 @@ def test_rows_go_by_a_column_of_numbers_or_dates_which_is_no_feature(tmp_path: P
     ],
 )
 def test_an_order_that_is_none_is_one_line(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
-    table = mixed().assign(when=["2024-05-01"] * 4 + ["soon"] + ["2024-05-02"] * 55)
+    table = mixed().assign(when=["2024-05-01"] * 4 + ["soon"] + ["2024-05-02"] * 55, at=-np.inf)
     table.to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(UsageError) as error:
         Table(path=str(tmp_path / "t.csv"), label="label", missing="mean", **settings)

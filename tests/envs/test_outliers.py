@@ -67,9 +67,8 @@ def test_a_few_values_leave_the_other_rows_as_they_were(values: list[float]) -> 
     X, Z = found.transform(frame)[:, j], wanted.transform(clean)[:, j]
     far = frame.drop(columns=["kind", "same"]).isin(values).to_numpy()
     moved = np.hstack([far, np.zeros((N, 3), dtype=bool)])
-    np.testing.assert_allclose(
-        X[~moved], Z[~moved], rtol=0.0, atol=0.02
-    )  # less than a least or largest value that is gone
+    # The others move by less than a least or largest value that is gone.
+    np.testing.assert_allclose(X[~moved], Z[~moved], rtol=0.0, atol=0.02)
     ends = np.sign(frame.drop(columns=["kind", "same"]).to_numpy()[far]) > 0
     np.testing.assert_allclose(X[moved], ends, atol=1e-11)
 

@@ -16,7 +16,7 @@ from banditlab.comparison import comparison
 from banditlab.engine import Sweep
 from banditlab.envs import _sparse_table
 from banditlab.envs._sparse_table import stays_sparse
-from banditlab.envs.table import _CACHE, Table
+from banditlab.envs.table import _CACHE, COPIES, Table
 from banditlab.errors import UsageError
 
 
@@ -103,6 +103,8 @@ def test_a_table_that_the_recipe_fills_becomes_dense(file, small_ones_too, case)
     if case == "negative":
         assert not Table(path=file(X, y), scaling="standard").sparse
         assert Table(path=file(X, y), scaling="none").sparse
+        assert not Table(path=file(X, y), order="file").sparse
+        assert not Table(path=file(X, y), scaling="none", group=COPIES).sparse
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from banditlab.envs import Table
-from banditlab.envs._columns import are_dates
+from banditlab.envs._columns import Column, are_dates
 from banditlab.envs.files import has_header, stored_table
-from banditlab.envs.survey import likeliest, logged_decisions, survey
+from banditlab.envs.survey import about_classes, likeliest, logged_decisions, range_of, survey, told_alone
 from banditlab.errors import UsageError
 
 N = 240
@@ -53,6 +53,9 @@ def test_roles_of_columns():
         seen=1.7e9 + rng.integers(10**6, size=N),
         seen_time=1.7e9 + rng.integers(10**6, size=N) + 0.5,
         day=rng.choice(["2024-01-01", "2024-01-02"], size=N),
+        since=rng.choice(["2024-01-01", "2024-01-02", "ever"], size=N),
+        until=rng.choice(["2024-01-01", "2024-01-02", "ever", "never"], size=N),
+        income=1.7e9 + rng.integers(10**6, size=N) + 0.5,
     )
     frame["copy"] = frame["y"].map({"a": "rot", "b": "blau", "c": "rot und blau"})
     frame["score"] = frame["y"].map({"a": 1.0, "b": 2.0, "c": 3.0}) + 0.1 * rng.random(N)
@@ -67,6 +70,9 @@ def test_roles_of_columns():
         "seen": "identifier-like",
         "seen_time": "time-like",
         "day": "time-like",
+        "since": "time-like",
+        "until": "nominal",
+        "income": "numeric",
         "copy": "probable leak",
         "score": "probable leak",
     }
@@ -74,6 +80,10 @@ def test_roles_of_columns():
     assert notes["copy"].option == "--drop-column copy"
     assert notes["day"].option == "--role day=time"
     assert notes["zip_id"].option == "--role zip_id=nominal"
+    assert notes["kind"].option == ""
+    assert [name for name, note in notes.items() if note.gives_away] == ["copy", "score"]
+    grams = table().assign(grams=rng.permutation(10 * N)[:N])
+    assert [roles(grams[:rows])["grams"] for rows in (199, 200)] == ["numeric", "identifier-like"]
     asked = roles(frame, roles={"day": "time", "zip_id": "nominal", "copy": "drop"}, drop_columns=["score"])
     assert (asked["day"], asked["zip_id"]) == ("time", "nominal")
     assert not {"copy", "score"} & set(asked)
@@ -85,6 +95,63 @@ def test_the_row_number_of_a_table_sorted_by_label_is_a_leak():
     assert {note.name: note.role for note in found.notes}["row"] == "probable leak"
     assert any("sorted by label" in sentence for sentence in found.sentences)
     assert roles(table().assign(row=np.arange(N)))["row"] == "index-like"
+    found = [roles(pd.DataFrame({"x": range(len(y)), "y": list(y)}))["x"] for y in ("ab", "aba", "aabb", "aaabb")]
+    assert found == ["numeric", "index-like", "index-like", "probable leak"]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e6, 1e9])
+def test_seconds_of_a_clock_and_parts_of_seconds_are_times(unit):
+    for low, high, role in ((1e8, 9.9e9, "time-like"), (1e8, 1e10, "numeric"), (1e10, 2e10, "numeric")):
+        frame = pd.DataFrame({"time": [low * unit, high * unit] * 4, "y": list("aabb") * 2})
+        assert roles(frame) == {"time": role}
+
+
+@pytest.mark.parametrize(
+    ("far", "said", "option"),
+    [
+        ([14] * 3, "1 to 4, and 3 rows at 14, 3.3 times", "--na-values 14"),
+        ([-9] * 3, "1 to 4, and 3 rows at -9, 3.3 times", "--na-values -9"),
+        ([14, 15, 16] * 3, "1 to 4, and 9 rows at 14 and 15 and 16, 3.3 times", "--na-values 14 "),
+        ([14, 15, 16, 17] * 3, "1 to 17", ""),
+        ([13] * 3, "1 to 4, and 3 rows at 13, 3 times", ""),
+        ([12] * 3, "1 to 12", ""),
+        ([-8] * 3, "-8 to 4", ""),
+    ],
+)
+def test_numbers_far_from_the_others_are_codes_or_not(far, said, option):
+    text, codes = range_of(np.array([1] * 20 + [2] * 60 + [3] * 10 + [4] * 10 + far))  # the limits are -8 and 12
+    assert (text.partition(" the others")[0], codes[: len(option) or None]) == (said, option)
+
+
+def test_a_leak_tells_nearly_all_labels_and_more_than_three_quarters_of_rare_ones():
+    def role(rows, ones, found):
+        order = np.random.default_rng(0).permutation(rows)
+        return roles(pd.DataFrame({"x": np.where(order < found, "u", "v"), "y": order < ones}))["x"]
+
+    assert {role(*each) for each in ((50, 25, 25), (200, 99, 100), (400, 8, 7))} == {"probable leak"}
+    assert {role(*each) for each in ((49, 25, 25), (200, 98, 100), (400, 8, 6))} == {"nominal"}
+
+
+def test_how_many_labels_a_column_tells():
+    y = (np.arange(50) < 20).astype(int)
+    assert told_alone(Column("x", np.arange(50), 50), y) == 0.6  # one row of each category: the most frequent class
+    assert told_alone(Column("x", np.where(y, 1.7e308, -1.7e308)), y) == 1.0
+    assert told_alone(Column("x", np.where(np.arange(50) == 7, 1e200, np.arange(50.0))), y) > 0.9  # 7 is one of them
+    told = [
+        told_alone(Column("x", np.arange(n) % K * 1.0), np.arange(n) % K) for n, K in ((52, 13), (51, 13), (52, 14))
+    ]
+    assert np.isnan(told).tolist() == [False, True, True]  # four rows of a class are enough
+
+
+def test_what_is_said_of_classes():
+    assert about_classes({"a": 5, "b": 5}) == []
+    assert about_classes({"a": 5, " A": 4, "b|c": 1, "NA": 3}) == [
+        "classes 'a', ' A' differ only in case and blanks: one class?",
+        "1 classes are names joined by '|', such as 'b|c': each counts as one class",
+        "1 of 4 classes have only one row: 'b|c'",
+        "4 classes are more than a fifth of the number of rows: is this a label?",
+        "'NA' is a class; --na-values NA makes it missing",
+    ]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -133,6 +200,10 @@ def test_a_label_that_does_not_exist_and_columns_without_an_entry():
     assert str(nothing) == "t: set label (--label) to the column to predict (known: x, kind, y, gone, id)"
     [wrong, *_] = survey(frame, "target", source="t").faults
     assert (wrong.options, "there is no column 'target' (known" in str(wrong)) == ((), True)
+    wide = survey(pd.DataFrame(0, index=range(4), columns=[*(f"a{j}" for j in range(40)), "target"]), "TARGET")
+    assert "there is no column 'TARGET'; did you mean 'target'? (known: a0, a1" in str(wide.faults[0])
+    assert "target" not in wide.columns
+    assert survey(table(), "y", drop_columns=["x"], text=["kind"]).faults == []
 
 
 @pytest.mark.parametrize("rows", [60, 400])
@@ -161,13 +232,21 @@ def test_numbers_as_large_as_floats_go_are_surveyed_in_silence():
 def test_logged_decisions_are_recognised(names, logged):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({name: rng.integers(2, size=N) for name in names}).assign(x=rng.normal(size=N))
-    frame[names[2]] = rng.random(N)
+    frame[names[2]] = rng.choice([0.25, 0.75], size=N)
     assert bool(logged_decisions(frame)) is logged
     found = survey(frame, names[1])
     assert any("a log of decisions" in str(fault) and "label" in str(fault) for fault in found.faults) is logged
-    other = survey(frame.assign(right=rng.choice(["a", "b"], size=N)), "right")
+    other = survey(frame.assign(right=np.where(frame[names[2]] > 0.5, "a", "b")), "right")
     assert any("a log of decisions" in sentence for sentence in other.sentences) is logged
     assert not other.faults
+    leaks = [note.name for note in other.notes if note.role == "probable leak"]
+    assert leaks == ([] if names[2] in ("propensity", "p") else [names[2]])
+
+
+def test_a_propensity_is_a_number_above_0_up_to_1():
+    chances = ([0.5, 1.0], [0.5, 1.5], [0.0, 0.5], [None, None], ["x", "y"])
+    found = [bool(logged_decisions(pd.DataFrame({"a": [0, 1], "r": [1, 0], "p": p}))) for p in chances]
+    assert found == [True, False, False, False, False]
 
 
 # ------------------------------------------------------------------------------------------------------------ no header
@@ -184,6 +263,10 @@ def test_logged_decisions_are_recognised(names, logged):
         ("name,2019,2020\nBern,5,6\nBern,7,8\nRom,5,5\n", True),
         ("39, State-gov,77516\n50, Private,83311\n38, Private,215646\n53, State-gov,234721\n", False),
         ("x,y\n1,2\n", True),
+        ("1,2,u\n2,9,v\n0,9,w\n", False),
+        ("1,9,5,label\n1,9,4,a\n2,8,6,b\n1,8,6,a\n", False),
+        ("x,s,label\nx,s,a\ny,t,b\nx,t,a\n", True),
+        (",x,s\n1,x,s\n2,y,t\n", False),
         ("1,2\n", True),
     ],
 )
@@ -199,6 +282,7 @@ def test_a_file_without_a_header_is_another_table_and_one_with_it_is_what_it_was
     env, other = Table(path=str(bare), label="2"), Table(path=str(named), label="c")
     np.testing.assert_array_equal(env._table.X, other._table.X)
     assert env.params()["header"] == "no"
+    assert not has_header((body * 2**14).encode(), ",")
     assert Table.identity({"path": str(bare), "label": "2"})["header"] == "no"
     assert Table.identity(env.params())["header"] == "no"
     assert Table.identity(other.params())["header"] == "auto"
@@ -259,9 +343,9 @@ def test_what_is_no_arff_file_is_one_line(tmp_path, text):
 
 def test_tables_in_memory_are_stored_once_and_alike(tmp_path):
     frame = table()
-    file = stored_table(frame, tmp_path / "a")
+    file = stored_table(frame, tmp_path / "made" / "a")
     before, stamp = file.read_bytes(), file.stat().st_mtime_ns
-    assert stored_table(frame, tmp_path / "a").stat().st_mtime_ns == stamp
+    assert stored_table(frame, tmp_path / "made" / "a").stat().st_mtime_ns == stamp
     pd.testing.assert_frame_equal(pd.read_parquet(file), pd.read_parquet(stored_table(pa.table(frame), tmp_path / "b")))
 
     class Handed:
@@ -270,6 +354,7 @@ def test_tables_in_memory_are_stored_once_and_alike(tmp_path):
 
     assert stored_table(Handed(), tmp_path / "c").is_file()
     assert stored_table(frame.set_index("kind", drop=False), tmp_path / "d").read_bytes() == before
+    assert stored_table(table(1), tmp_path / "d").read_bytes() != before
     for wrong, message in (
         ([1, 2], "data must be a file, a pandas DataFrame"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "two columns are called 'a'"),

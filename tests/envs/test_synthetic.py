@@ -329,7 +329,7 @@ def documents(rounds=4000, seed=0, **settings):
 
 
 def test_documents_have_so_many_words_and_unit_norm():
-    _, X, y = documents(n_features=5000, nonzeros=30, radius=2.0)
+    env, X, y = documents(n_features=5000, nonzeros=30, radius=2.0)
     assert X.format == "csr"
     assert (np.diff(X.indptr) == 30).all()
     assert (X.data > 0).all()
@@ -338,6 +338,7 @@ def test_documents_have_so_many_words_and_unit_norm():
     assert norms.max() <= 2.0
     assert norms.min() >= 2.0 * (1 - 1e-9)
     np.testing.assert_allclose(np.bincount(y) / len(y), 0.25, atol=0.03)
+    assert env.row_bytes * len(y) == X.data.nbytes + X.indices.nbytes + y.nbytes
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.7, 1.0, 1.5])
@@ -363,6 +364,7 @@ def test_planted_words_tell_the_label():
 
 
 def test_columns_left_over_stay_empty_and_the_fullest_rows_are_possible():
+    assert documents(50, n_features=2, n_classes=2, nonzeros=1)[1].nnz == 50
     env, X, _ = documents(500, n_features=43, n_classes=4, nonzeros=10)
     assert (np.diff(X.indptr) == 10).all()
     assert X.has_canonical_format

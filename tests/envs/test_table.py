@@ -80,9 +80,10 @@ def test_separators(write):
     assert Table(path=write("x\ty\tc\n" + rows.format("\t")), label="c", separator="tab").n_rows == 4
     quoted = 'x,"y, or z",c\n1,"2","a, b"\n3,"5","b"\n4,"4","a, b"\n7,"1","b"\n'
     assert Table(path=write(quoted), label="c").classes == ["a, b", "b"]
-    decimals = "x;y;c\n1,5;2,5;a\n3,5;5,5;b\n4;4,5;a\n1;1,5;b\n"
-    env = Table(path=write(decimals), label="c", decimal=",", scaling="none", normalize=False, intercept=False)
-    assert np.allclose(env._table.X, [[1.5, 2.5], [3.5, 5.5], [4, 4.5], [1, 1.5]])
+    decimals = "x;y;c\n1,5;2,5;a\n3,5;5,5;b\n4;4.000,5;a\n1;1,5;b\n"
+    settings = {"decimal": ",", "thousands": ".", "scaling": "none", "normalize": False, "intercept": False}
+    env = Table(path=write(decimals), label="c", **settings)
+    assert np.allclose(env._table.X, [[1.5, 2.5], [3.5, 5.5], [4, 4000.5], [1, 1.5]])
 
 
 @pytest.mark.parametrize(
@@ -126,9 +127,17 @@ def test_parquet_types(tmp_path):
 def test_nominal_and_missing_spellings(write):
     assert Table(path=write("x,c\n" + "1,a\n2,b\n" * 4 + "oops,a\n"), label="c").problem.n_features == 4
     assert Table(path=write("x,c\nu,a\nv,b\n"), label="c").problem.n_features == 3
-    text = "x,kind,c\n1,u,a\n?,v,b\n3,,a\nNA,u,b\n"
+    text = "x,kind,c\n1,u,a\n?,NA,b\n3,,a\nNA,u,b\n"
     env = Table(path=write(text), label="c", missing="indicator", normalize=False, intercept=False)
-    assert np.allclose(env._table.X, [[1, 0, 1, 0, 0], [2, 1, 0, 1, 0], [3, 0, 0, 0, 1], [2, 1, 1, 0, 0]])
+    assert np.allclose(env._table.X, [[1, 0, 0, 1, 0], [2, 1, 1, 0, 0], [3, 0, 0, 0, 1], [2, 1, 0, 1, 0]])
+
+
+def test_a_column_that_is_no_feature_is_read_in_the_order_of_the_rows(write):
+    path = write("x,z,late,c\n1,1,3,a\n4,2,,b\n3,4,0.5,a\n2,3,7,b\n")
+    env = Table(path=path, label="c", drop_columns=["late"], drop_rows=[0], order="time:x")
+    np.testing.assert_array_equal(env.column("late"), [7.0, 0.5, np.nan])
+    with pytest.raises(UsageError, match="column 'x' must be among drop_columns"):
+        env.column("x")
 
 
 def test_dropped_rows_do_not_decide_types_and_others_keep_their_numbers(write):
@@ -215,11 +224,7 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         (SMALL, {"drop_rows": [-1]}, "there is no row -1"),
         (SMALL, {"drop_rows": [0, 2]}, "one class only, b"),
         (SMALL, {"drop_rows": [0, 1, 2, 3]}, "no row is left"),
-        (
-            SMALL.replace("3,4", "3,"),
-            {},
-            r"column 'y' has 1 missing .* \(the first in row 1, counted from 0\)",
-        ),
+        (SMALL.replace("3,4", "3,"), {}, r"column 'y' has 1 missing .* \(the first in row 1, counted from 0\)"),
         (SMALL.replace("3,4", "3,nan"), {}, "column 'y' has 1 missing or infinite"),
         (SMALL.replace("3,4", "3,inf"), {}, "column 'y' has 1 missing or infinite"),
         (SMALL.replace("3,4", "3,-Infinity"), {}, "column 'y' has 1 missing or infinite"),
@@ -234,6 +239,8 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         ("x;y;c\n1,5;2;a\n2,5;3;b\n1;1;a\n2;5;b\n", {}, "column 'x' holds numbers with a decimal comma .--decimal ,."),
         (SMALL, {"decimal": "x"}, "decimal must be one of '.', ','"),
         (SMALL, {"separator": "::"}, "separator must be one character"),
+        (SMALL, {"thousands": ",,"}, "thousands .* must be one character other than the decimal separator"),
+        (SMALL, {"thousands": "."}, "thousands .* must be one character other than the decimal separator"),
         (SMALL, {"scaling": "big"}, "scaling must be one of"),
         (SMALL, {"missing": "median"}, "missing must be one of"),
         (SMALL, {"format": "xls"}, "format must be one of"),

@@ -16,7 +16,7 @@ from banditlab import Policy
 from banditlab.comparison import prepared
 from banditlab.envs import Table
 from banditlab.envs.encoding import Encoder
-from banditlab.envs.options import OPTIONS
+from banditlab.envs.options import OPTIONS, with_words, words_of
 from banditlab.errors import UsageError
 
 WORDS = ["write", "sort", "prove", "a", "the", "list", "of", "theorem", "haiku", "rain", "python", "in", "two", "café"]
@@ -211,3 +211,12 @@ def test_a_comparison_takes_a_column_of_texts(table: Any) -> None:
     made = prepared(Path(path), "ok", text=["prompt"], agents="uniform")
     assert made.spec.environment[0].model_dump()["text"] == ["prompt"]
     assert {"text", "text_features"} <= set(OPTIONS)
+
+
+def test_words_of_the_command_line_give_the_settings_that_they_are_made_of() -> None:
+    settings = {"label": "y", "roles": {"a=b": "time", "c": "drop"}, "drop_rows": [3, 5]}
+    words = ["--label", "y", "--role", "a=b=time", "--role", "c=drop", "--drop-row", "3", "--drop-row", "5"]
+    assert [*words_of(settings | {"text": None, "missing": ""})] == words
+    assert with_words({"label": "x", "drop_rows": [3], "roles": {"c": "time"}}, words) == settings
+    assert [[*words_of({"header": value})] for value in ("yes", "no", "auto")] == [["--header"], ["--no-header"], []]
+    assert [*words_of({"seed": 7})] == ["--seed", "7"]

@@ -119,8 +119,6 @@ class GymnasiumEnv(AdaptiveEnv):
         self._waiting(action)
         with self._draws:
             observation, reward, ended, cut, info = self._inside_step(int(action))
-        if self._round == 0 and self.labelled:
-            self._labels = np.empty(self.horizon, dtype=np.int64)
         right = self._right(int(action), reward, info)
         self._round += 1
         if self._round == self.horizon:
@@ -163,6 +161,8 @@ class GymnasiumEnv(AdaptiveEnv):
     def _begin(self, streams: Streams) -> None:
         self._seeds = streams.contexts
         self._draws = _GlobalDraws(int(streams.noise.integers(2**32)))
+        if self.labelled:
+            self._labels = np.empty(self.horizon, dtype=np.int64)
 
     def _take(self) -> tuple[Floats, Any]:  # the label is known only after the action
         return self._first_context(), None

@@ -204,7 +204,7 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
     role = "nominal" if column.n_categories else column.role
     drop = f"--drop-column {shlex.quote(name)}"
     known = column.values[~column.gaps]
-    if len(known) == 0 or (known == known[0]).all():
+    if len(known) == 0 or known.min() == known.max():
         return Note(name, "constant", "the same value in all rows", drop)
     counts = role == "numeric" and _is_counter(known)
     if counts and is_sorted:

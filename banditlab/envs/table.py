@@ -246,7 +246,7 @@ class Table(DataSetEnv):
             rest["header"] = "auto"
         if found == "csv" and rest.get("header", "auto") == "auto" and settings.get("header") != "yes":
             text = files.content_of(path, data, found, rest.get("encoding", "auto"))
-            text = without_comments(text, rest.get("comments") or ())
+            text = without_comments(text, rest.get("comments", ()))
             separator = _SEPARATORS.get(rest.get("separator", "auto"), rest.get("separator", "auto"))
             separator = sniff_separator(path, text) if separator == "auto" else separator
             rest |= {} if files.has_header(text, separator) else {"header": "no"}

@@ -108,6 +108,19 @@ def test_with_labels_it_counts_as_any_environment_does() -> None:
     play(env, make_agent("perceptron", env.problem, seed=1), seed=3)
 
 
+def test_an_episode_that_ends_is_followed_by_one_of_another_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds, reset = [], Signs.reset
+    monkeypatch.setattr(Signs, "reset", lambda self, *, seed, options: seeds.append(seed) or reset(self, seed=seed))
+    env = signs()
+    env.reset(seed=1)
+    for _ in range(50):  # an episode has 20 rounds
+        env.step(0)
+    env.peek(50, seed=1)
+    assert len(set(seeds)) == 3
+    assert seeds[3:] == seeds[:3]
+    assert 2**24 < max(seeds) < 2**31
+
+
 def test_who_is_told_labels_cannot_play_without() -> None:
     env = signs()
     with pytest.raises(IncompatibleError, match="the learner observes the label, and the environment has none"):

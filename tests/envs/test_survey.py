@@ -21,11 +21,7 @@ N = 240
 def table(seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
-        {
-            "x": rng.normal(size=N),
-            "kind": rng.choice(["u", "v", "w"], size=N),
-            "y": rng.choice(["a", "b", "c"], size=N),
-        }
+        {"x": rng.normal(size=N), "kind": rng.choice(["u", "v", "w"], size=N), "y": rng.choice(["a", "b", "c"], size=N)}
     )
 
 

@@ -22,18 +22,7 @@ from banditlab.forecasters.kernel_aioli import KernelAIOLI
 from banditlab.forecasters.ogd import OGD
 from banditlab.numerics.limits import COUNT
 from banditlab.players.player import Player
-from banditlab.players.saved import (
-    Fields,
-    Plain,
-    decode,
-    encode,
-    fields_of,
-    is_whole,
-    packed,
-    require,
-    same,
-    unpacked,
-)
+from banditlab.players.saved import Fields, Plain, decode, encode, fields_of, is_whole, packed, require, same, unpacked
 from banditlab.problem import Problem
 from banditlab.registry import Registry
 

@@ -103,7 +103,7 @@ def test_a_table_that_the_recipe_fills_becomes_dense(file, small_ones_too, case)
     if case == "negative":
         assert not Table(path=file(X, y), scaling="standard").sparse
         assert Table(path=file(X, y), scaling="none").sparse
-        assert not Table(path=file(X, y), order="file").sparse
+        assert not Table(path=file(*entries()), order="file").sparse
         assert not Table(path=file(X, y), scaling="none", group=COPIES).sparse
 
 

@@ -238,7 +238,7 @@ def test_defaults(problem: Problem) -> None:
     assert player.bound(10) is None
     assert np.isnan(player.certificate())
     assert (player.bound_late, player.plays_blocks, player.sparse) == (0, False, False)
-    assert type("Third", (Counter,), {"state_order": (2, 3)}).least_bytes(problem, {}) == 4.0 * 2**2 * 3**3
+    assert type("Third", (Counter,), {"state_order": (3, 2)}).least_bytes(problem, {}) == 4.0 * 2**3 * 3**2
     with pytest.raises(AttributeError, match="Counter wraps no player"):
         _ = player.inner
 

@@ -81,7 +81,7 @@ class RewardModel:
 
     def __init__(self, n_actions: int, *, model: Callable[[], Any] = logistic) -> None:
         self._model = model
-        self._models = [_fitted(model, np.empty((0, 0)), np.empty(0, np.intp), 2)] * n_actions
+        self._models = [_fitted(model, np.empty(0), np.empty(0, np.intp), 2)] * n_actions
         self._earlier: list[tuple[Floats, Labels, Floats]] = []
         self._rounds = 0
         self._due: float = FIRST

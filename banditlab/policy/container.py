@@ -89,7 +89,7 @@ class Head(Plain):
     right: int = Field(ge=0)
     closed: int = Field(default=0, ge=0)
     """The number of decisions in `answered` that were closed without feedback."""
-    unanswered: list[str] = Field(default=["ignored", ""], min_length=2, max_length=2)
+    unanswered: tuple[str, str] = ("ignored", "")
     """The rule for decisions without feedback, and the deadline of feedback."""
     floor: float = 0.0
     holdback: float = 0.0

@@ -209,9 +209,10 @@ class Core:
         drawn = action
         if mask is not None:
             action, p = self._cut(action, p, mask)
-        instead, b = self._other_choice(x, mask) if self.holdback else (action, p)
-        held = self.holdback > 0.0 and bool(self.rng.random() < self.holdback)
+        held, b = False, p
         if self.holdback:
+            instead, b = self._other_choice(x, mask)
+            held = bool(self.rng.random() < self.holdback)
             action, p = instead if held else action, (1.0 - self.holdback) * p + self.holdback * b
         forced = False
         if self.floor or self.added:

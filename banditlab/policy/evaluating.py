@@ -122,7 +122,7 @@ def _first_bytes(address: str) -> bytes:
         return SQLITE
     try:
         with open(address, "rb") as file:
-            return file.read(2**10)
+            return file.read(1024)
     except OSError as error:
         raise UsageError(f"{address} cannot be read ({error.strerror})") from None
 

@@ -193,7 +193,7 @@ class EventLog:
 
     def prove(self) -> None:
         """Commit a test row and remove it, to check that an event could be stored now; this also renews the heartbeat."""
-        blank = {"place": -1, "seq": 0, "crc": 0, "data": bytes(2 * 4096)}
+        blank = {"place": -1, "seq": 0, "crc": 0, "data": bytes(8192)}
         with self._writing() as db:
             db.execute(sa.insert(SNAPSHOTS), blank)
             db.execute(sa.delete(SNAPSHOTS).where(SNAPSHOTS.c.place == -1))
@@ -250,8 +250,7 @@ class EventLog:
         self._done.set()
         _OPEN.pop(self._token, None)
         with suppress(Exception):
-            if self._db is not None:
-                self._db.close()
+            self._db.close()
         self._engine.dispose()
 
     # ------------------------------------------------------------------------------------------------------------- events

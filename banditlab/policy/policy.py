@@ -138,7 +138,8 @@ class Policy:
         self._rule, self._other = parts.rule, parts.other
         wrong = parts.rule.treated_as == "wrong"
         # No decision needs to be closed before the time `due`, or up to the number `swept` in the log.
-        self._patience, self._due, self._swept = (parts.rule.seconds, 0.0, 0) if wrong else (math.inf, math.inf, 0)
+        self._patience, self._due = (parts.rule.seconds, 0.0) if wrong else (math.inf, math.inf)
+        self._swept = 0
         self._most = REMEMBERED if self._log is not None else limit(PENDING)
         self._answers: OrderedDict[str, str] = OrderedDict()
         """The kinds of the last feedback, by decision id."""
@@ -238,9 +239,9 @@ class Policy:
             policy._rebuild()
             before = policy._rule, policy._core.floor
             policy._take(_with(policy._parts(), **now))
-            changed = (policy._rule, policy._core.floor) != before or now.get("holdback") is not None
-            for _ in range(2 if changed else 0):  # there is no older snapshot
-                store.keep(policy._seq, policy._snapshot())
+            if (policy._rule, policy._core.floor) != before or now.get("holdback") is not None:
+                for _ in range(2):  # an older snapshot would have the old settings
+                    store.keep(policy._seq, policy._snapshot())
         return policy
 
     @classmethod
@@ -374,7 +375,7 @@ class Policy:
                 raise UsageError(f"the row is not a JSON object ({error})") from None
         if type(row).__name__ == "Series":  # pandas itself need not be imported
             row = row.to_dict()
-        if type(row) is not dict and not isinstance(row, Mapping):
+        if not isinstance(row, dict | Mapping):
             raise UsageError(f"a row must map column names to values, got {short(row)}")
         try:
             person = f"{self._key}={row[self._key]}" if self._key and self._key in row else None
@@ -453,7 +454,7 @@ class Policy:
         with self._lock:
             if self._closed or self._stale or self._due < self._now():
                 self.close_overdue()
-            bit = correct if correct is True or correct is False else as_bit(correct)
+            bit = correct if isinstance(correct, bool) else as_bit(correct)
             found = self._open.get(id) if isinstance(id, str) else None
             seq, at, record = found or self._logged(id, bit)
             if at + self._patience < self._now():

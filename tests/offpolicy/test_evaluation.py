@@ -67,8 +67,10 @@ def test_figures_are_those_of_plain_loops(seed: int) -> None:
         assert getattr(found, name) == pytest.approx(value, rel=1e-12, abs=1e-12, nan_ok=True), name
     assert found.recommended == ("doubly robust" if predicted else "snips")
     best = found.doubly_robust if predicted else found.snips
+    assert any("in every round" in line for line in found.assumptions) == (np.ndim(log.propensities) == 1)
+    assert found.least == found.most == np.clip(best, 0.0, 1.0)
     if not found.reason:
-        assert found.value == np.clip(np.clip(best, 0.0, 1.0), found.low, found.high)
+        assert found.value == np.clip(found.least, found.low, found.high)
     else:  # actions are not drawn with these propensities
         assert found.reason.startswith("no interval and no value: the lower bound is above the upper one")
 
@@ -173,6 +175,10 @@ def test_an_action_never_logged_gives_bounds() -> None:
     assert found.recommended == "ips"
     assert (found.least, found.most) == (found.ips, found.ips + 0.25)
     assert 0.0 <= found.low <= found.least <= found.most <= found.high <= 1.0
+    found = evaluate(log._replace(rewards=[1] * 4, propensities=[0.25] * 4))
+    assert (found.ips, found.least, found.most) == (1.5, 0.75, 1.0)
+    found = evaluate(log._replace(predictions=np.full((4, 3), 0.4)))  # of the two actions with support, 0.3
+    assert (found.least, found.most) == pytest.approx((0.3 + (0.3 - 0.4 - 0.2 + 0.6) / 4, 0.625))
 
 
 def test_actions_of_propensity_zero_give_bounds_that_hold_the_value_for_any_rewards_of_theirs() -> None:
@@ -212,7 +218,7 @@ def test_estimated_propensities_give_no_support_to_an_action_never_logged() -> N
 def test_a_log_of_other_actions_has_no_value() -> None:
     found = evaluate(Log([0, 0, 1], [1, 1, 1], [0.5] * 3, [[0, 1], [0, 1], [1, 0]]))
     assert found.reason == "no value: no logged action is one that the target policy would choose"
-    assert found.effective_sample_size == 0.0
+    assert (found.effective_sample_size, found.largest_weight) == (0.0, 0.0)
     assert (found.low, found.high) == (0.0, 1.0)
     assert math.isnan(found.value)
 
@@ -246,8 +252,8 @@ ROW = [0.5, 0.5]
             ],
         ),
         (
-            Log([0] * 4, [0] * 4, [1] * 4, [ROW, [0.5, 0.6], [1.5, -0.5], [math.inf, -math.inf]]),
-            ["3 x rows of target that are not probabilities with sum 1"],
+            Log([0] * 5, [0] * 5, [1] * 5, [ROW, [0.5, 0.6], [1.5, -0.5], [math.inf, -math.inf], [0.5, 0.5000015]]),
+            ["4 x rows of target that are not probabilities with sum 1"],
         ),
         (Log([0], [0], [1], [ROW], [[0.5, 1.1]]), ["1 x predictions outside [0, 1]"]),
         (
@@ -285,6 +291,8 @@ def test_faults_of_parts_are_summed() -> None:
     other = Log([0], [0], [1], [[0.2, 0.2, 0.6]])
     with pytest.raises(UsageError, match=r"2 x parts with other actions or fields than the first part"):
         evaluate([good, other, good._replace(predictions=[ROW])])
+    with pytest.raises(UsageError, match=r"^the log has faults: 1 x actions that are not integers from 0 to 1$"):
+        evaluate(Log([0, 5], [0, 1], [ROW] * 2, [ROW] * 2))  # which has no propensity
     with pytest.raises(UsageError, match="the log has no rounds"):
         evaluate([])
 

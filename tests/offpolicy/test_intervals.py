@@ -49,7 +49,7 @@ def running_wealth(x: Floats, m: float, depth: float) -> float:
 def test_the_bound_is_where_the_wealth_reaches_its_limit(kind, wealth, depth: float) -> None:
     for seed in range(5):
         x = terms(seed, depth)
-        bound = kind(depth)
+        bound = kind(depth) if depth else kind()
         for part in np.split(x, [1, 1, 70]):
             bound.add(part)
         found = bound.bound(ALPHA)
@@ -67,7 +67,7 @@ def test_bounds_at_the_ends(kind) -> None:
     bound = kind()
     bound.add(np.ones(5000))
     assert 0.98 < bound.bound(ALPHA) < 1.0
-    bound.add(np.full(5000, 3.0))  # no mean of at most 1 is left
+    bound.add(np.full(5000, 1.5))  # no mean of at most 1 is left
     assert bound.bound(ALPHA) == 1.0
 
 
@@ -94,6 +94,20 @@ def drawn(p: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
 def most_misses(n: int, chance: float) -> int:
     """Return a number that at most one in 10^6 counts of n independent misses exceeds."""
     return int(binom.ppf(1.0 - 1e-6, n, chance))
+
+
+@pytest.mark.parametrize("predicted", [False, True])
+@pytest.mark.parametrize(("logger", "kind"), [("fixed", FixedBound), ("learning", RunningBound)])
+def test_an_interval_has_half_the_error_on_each_side(logger, kind, predicted: bool) -> None:
+    rng, target = np.random.default_rng(7), np.array([0.1, 0.3, 0.6])
+    p, q = 0.05 + 0.85 * rng.dirichlet(np.ones(3), 400), rng.random((400, 3))
+    a, r = drawn(p, rng), (rng.random(400) < 0.6).astype(float)
+    w, log = target[a] / p[np.arange(400), a], Log(a, r, p, np.tile(target, (400, 1)), q if predicted else None)
+    found = evaluate(log, logger=logger, level=0.9)
+    for bits, model, end in ((r, q, found.low), (1.0 - r, 1.0 - q, 1.0 - found.high)):
+        bound = kind(2.0 * predicted)
+        bound.add(w * bits + predicted * shift(target, p, model, a))
+        assert 0.0 < end == pytest.approx(bound.bound(0.05), rel=1e-9)
 
 
 @pytest.mark.parametrize("predicted", [False, True])

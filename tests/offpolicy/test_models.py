@@ -32,6 +32,13 @@ def test_predicted_rewards_come_from_earlier_rounds() -> None:
     assert (again[512:] != found[512:]).all()
 
 
+def test_the_model_after_65536_rounds_predicts_all_later_ones() -> None:
+    n, half = 2**17 + 1, 2**15
+    found = predicted_rewards(np.ones((n, 1)), np.zeros(n), np.arange(n) >= half, 1)
+    assert (found[half : 2 * half] < 1e-4).all()
+    assert found[2 * half :] == pytest.approx(0.5, abs=1e-3)
+
+
 def test_actions_seen_with_one_bit_or_never() -> None:
     found = predicted_rewards(X, np.zeros(N), np.ones(N), 2)
     assert found[64:128, 0] == pytest.approx((64 + 0.5) / 65)

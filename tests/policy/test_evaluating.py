@@ -15,8 +15,10 @@ from typer.testing import CliRunner
 
 from banditlab.cli.main import app
 from banditlab.errors import BanditlabError, LogError, UsageError
-from banditlab.offpolicy import Log, RewardModel, evaluate
-from banditlab.policy.evaluating import evaluate_log
+from banditlab.offpolicy import Log, RewardModel, estimated_propensities, evaluate
+from banditlab.policy import status_of_log
+from banditlab.policy.choice import Record
+from banditlab.policy.evaluating import evaluate_log, source_of
 from banditlab.policy.log_events import AnsweredDecisions
 from banditlab.policy.picture import draw_evaluation
 from banditlab.policy.policy import Policy
@@ -63,6 +65,7 @@ def test_intervals_hold_what_is_true_of_a_table(
         assert made.evaluation.low < truth < made.evaluation.high, policy
         assert abs(made.evaluation.value - truth) < 0.06, policy
         assert made.evaluation.unsupported == 0.0
+        assert "the logger does not learn" in made.evaluation.assumptions[0]
     assert evaluate_log(file, "best-single").notes == [
         "missing entries of contexts: 1; each counts as a separate value",
         "'gift' had the largest weighted mean reward of the first 1,000 rounds; the value is of the rounds after them",
@@ -104,29 +107,36 @@ def test_policies_that_learn_from_the_log(logged: tuple[pd.DataFrame, np.ndarray
 def test_what_is_accepted_has_the_agent_s_own_distribution() -> None:
     rng, p = np.random.default_rng(0), np.array([0.7, 0.2, 0.1])
     a = rng.choice(3, 6000, p=p)
-    replay = Replay("uniform", np.zeros((6000, 2)), p[a], 3)
-    learnt: list[int] = []
-    replay._core.learn_own = lambda record, correct: learnt.append(record.action)  # type: ignore[method-assign]
-    replay.target(np.zeros((6000, 2)), a, np.ones(6000), p[a])
-    counts = np.bincount(learnt)
+    X = np.column_stack([rng.normal(3.0, 0.5, (6000, 2)), np.ones(6000)])
+    replay = Replay("uniform", X, p[a], 3)
+    learnt: list[Record] = []
+    replay._core.learn_own = lambda record, correct: learnt.append(record)  # type: ignore[method-assign]
+    replay.target(X, a, np.ones(6000), p[a])
+    z = (X[:, :2] - X[:, :2].mean(axis=0)) / X[:, :2].std(axis=0)
+    z /= np.maximum(2 * np.sqrt(1 + 2), np.linalg.norm(z, axis=1))[:, None]
+    assert {tuple(x.round(9)) for x, *_ in learnt} <= {(x, y, 0.0, 1.0) for x, y in z.round(9)}
+    counts = np.bincount([record.action for record in learnt])
     assert replay.accepted == len(learnt) == pytest.approx(600, abs=4.5 * np.sqrt(540))
     assert counts == pytest.approx(np.full(3, 200), abs=4.5 * np.sqrt(200))
 
 
 def test_propensities_that_no_column_has_are_estimated_without_an_interval(
-    logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frame, chance = logged
-    frame[["plan", "action", "reward"]].to_csv(tmp_path / "log.csv", index=False)
+    """By five folds of each part; the one round of the last part has no others."""
+    monkeypatch.setattr("banditlab.policy.log_tables.CHUNK", 100)
+    a, r = np.random.default_rng(0).integers(2, size=(2, 101))
+    pd.DataFrame({"action": a, "reward": r}).to_csv(tmp_path / "log.csv", index=False)
     made = evaluate_log(tmp_path / "log.csv")
     assert made.notes == ["propensities are estimated: no column has them"]
-    assert np.isnan(made.evaluation.low)
-    assert np.isnan(made.evaluation.high)
-    assert made.evaluation.value == pytest.approx(chance.mean(), abs=0.05)
+    assert np.isnan([made.evaluation.low, made.evaluation.high]).all()
+    p = np.vstack([estimated_propensities(np.zeros((100, 1)), a[:100], 2, np.arange(100) % 5), [[0.5, 0.5]]])
+    by_hand = evaluate(Log(a, r, p, np.full((101, 2), 0.5)), estimated=True)
+    assert made.evaluation.ips == pytest.approx(by_hand.ips, rel=1e-6)
 
 
 def test_actions_may_be_numbers(logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path) -> None:
-    frame = logged[0].assign(action=logged[0]["action"].map({"call": 1234567, "gift": 1234568, "none": 2}))
+    frame = logged[0].assign(action=logged[0]["action"].map({"call": 1234567.0, "gift": 1234568.0, "none": 2.0}))
     frame.to_csv(tmp_path / "log.csv", index=False)
     assert evaluate_log(tmp_path / "log.csv").actions == ["1234567", "1234568", "2"]
 
@@ -136,6 +146,8 @@ def test_numbers_of_any_size_are_contexts(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": sizes, "action": np.resize([0, 1], 200), "reward": 1, "propensity": 0.5})
     frame.to_parquet(tmp_path / "log.parquet")
     assert evaluate_log(tmp_path / "log.parquet").evaluation.value == pytest.approx(1.0)
+    _, X, _ = next(iter(source_of(str(tmp_path / "log.parquet"), "uniform", None, {}).parts))
+    assert (X.shape, X[:5, 0].tolist()) == ((200, 1 + 64), [1e100, -1e100, 0.0, 0.0, 1e-200])
 
 
 def test_all_faults_are_named_at_once(logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path) -> None:
@@ -187,6 +199,8 @@ def test_a_policys_own_log_and_another_policy_of_its_table(tmp_path: Path) -> No
     assert made.notes[0].startswith("100 of 600 decisions have no answer")
     uniform = evaluate_log(tmp_path / "e.db").evaluation
     assert uniform.ips == pytest.approx(np.mean(made.logged), rel=1e-9)  # the logger was uniform itself
+    assert "after all numbers of rounds at once" in uniform.assumptions[0]
+    assert [p.deviation for p in status_of_log(tmp_path / "e.db").plays] == pytest.approx([(600 * 2 / 9) ** 0.5] * 3)
     with pytest.raises(UsageError, match="--reward applies to tables only"):
         evaluate_log(tmp_path / "e.db", reward="y")
     other = write_table(tmp_path / "other.csv", 50)
@@ -232,13 +246,6 @@ def test_a_model_that_is_fed_in_parts_predicts_as_one_that_is_fed_at_once() -> N
     cuts = [0, 1, 64, 65, 200, 500]
     pieces = [parts.ahead(X[i:j], a[i:j], r[i:j]) for i, j in pairwise(cuts)]
     assert np.array_equal(np.concatenate(pieces), whole)
-
-
-def test_the_last_model_predicts_all_later_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("banditlab.offpolicy.models.MOST", 128)
-    X, a, r = np.ones((600, 1)), np.zeros(600, np.intp), np.resize([1.0, 0.0], 600)
-    r[128:] = 1.0
-    assert np.ptp(RewardModel(1).ahead(X, a, r)[128:]) == 0.0
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
@@ -296,15 +303,18 @@ def test_faults_of_all_parts_are_named_at_once(
         evaluate_log(parquet)
 
 
-@pytest.mark.parametrize(("rare", "warned"), [(0.005, True), (0.5, False)])
-def test_a_policy_whose_actions_were_hardly_logged_is_warned_of(rare: float, warned: bool, tmp_path: Path) -> None:
-    n, file = 200, tmp_path / "log.csv"
-    action = np.zeros(n, int) if warned else np.arange(n) % 2  # 0 was always drawn, at .995
-    action[-1] = 1
-    table = {"action": action, "reward": 1, "propensity": 1.0 - rare, "x": np.arange(n) / n}
-    pd.DataFrame(table).to_csv(file, index=False)
-    notes = evaluate_log(str(file), "uniform").notes
-    assert any("the mean of the weights is 0.50 and should be near 1.00" in note for note in notes) is warned
+@pytest.mark.parametrize(
+    ("policy", "propensity", "warned"),
+    [("uniform", 0.995, ["0.50"]), ("uniform", 0.7, ["0.71"]), ("uniform", 0.6, []), ("column:best", 1.0, [])],
+)
+def test_a_policy_whose_actions_were_hardly_logged_is_warned_of(
+    policy: str, propensity: float, warned: list[str], tmp_path: Path
+) -> None:
+    i, file = np.arange(200), tmp_path / "log.csv"
+    table = {"action": i // 199, "reward": 1, "propensity": propensity, "best": np.where(i % 4, 0, 2), "x": i / 200}
+    pd.DataFrame(table).to_csv(file, index=False)  # action 0 was always drawn, and action 2 could not be
+    notes = " ".join(evaluate_log(str(file), policy).notes)
+    assert re.findall("the mean of the weights is (.*) and should be near 1.00", notes) == warned
 
 
 # ----------------------------------------------------------------------------------------------------------- bad logs
@@ -351,10 +361,11 @@ def test_a_file_that_holds_no_log_is_refused_in_one_line(name: str, data: bytes,
     assert "\n" not in str(caught.value)
 
 
-def test_a_table_without_rows_and_one_of_bytes_are_no_traceback(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"x": [b"\xff\x00"] * 40, "action": np.resize(["a", "b"], 40), "reward": 1, "propensity": 0.5})
+def test_a_table_without_rows_and_one_of_bytes_and_words_are_no_traceback(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [b"\xff\x00"] * 40, "action": np.resize(["a", "b"], 40), "propensity": 0.5})
+    frame["reward"] = np.resize(["True", "true", "False", "false"], 40)
     frame.to_parquet(tmp_path / "log.parquet")
-    assert evaluate_log(tmp_path / "log.parquet").evaluation.value == pytest.approx(1.0)
+    assert evaluate_log(tmp_path / "log.parquet").logged == 0.5
     frame.head(0).to_parquet(tmp_path / "log.parquet")
     with pytest.raises(UsageError, match="the table has no rows"):
         evaluate_log(tmp_path / "log.parquet")
@@ -386,15 +397,19 @@ def test_an_event_log_is_read_in_the_memory_of_a_part_of_it(tmp_path: Path) -> N
     assert peaks[1] < peaks[0] + 3000 * 30  # a dictionary of the answers takes 100 bytes a decision and more
 
 
-def test_each_decision_of_an_event_log_comes_with_its_own_answer(policy_file: Path, tmp_path: Path) -> None:
+def test_each_decision_of_an_event_log_comes_with_its_own_answer(
+    policy_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("banditlab.policy.log.STEP", 7)
     said = {}
-    with Policy.open(policy_file, tmp_path / "e.db") as policy, policy.together():
-        ids = [policy.decide(row).id for row in new_rows(60)]
-        for i in np.random.default_rng(0).permutation(60)[:40]:
-            said[ids[i]] = bool(i % 3)
-            policy.feedback(ids[i], said[ids[i]])
-    log = AnsweredDecisions(str(tmp_path / "e.db"))
-    assert {event.id: right for event, right, *_ in log} == said
+    with Policy.open(policy_file, tmp_path / "e.db") as policy:
+        with policy.together():
+            ids = [policy.decide(row).id for row in new_rows(60)]
+            for i in np.random.default_rng(0).permutation(60)[:40]:
+                said[ids[i]] = bool(i % 3)
+                policy.feedback(ids[i], said[ids[i]])
+        log = AnsweredDecisions(str(tmp_path / "e.db"))  # while its writer is at work
+        assert {event.id: right for event, right, *_ in log} == said
     assert (log.rounds, log.notes[0][:22]) == (40, "20 of 60 decisions hav")
     with sqlite3.connect(tmp_path / "e.db") as db:
         db.execute("DELETE FROM events WHERE seq = 7")

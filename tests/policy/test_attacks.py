@@ -207,7 +207,7 @@ def test_one_of_eight_threads_gives_the_feedback(policy_file: Path, log: Path) -
 
 def test_ids_of_another_policy_are_unknown(policy_file: Path, log: Path) -> None:
     with Policy.open(policy_file, log) as one, Policy.open(policy_file, log.parent / "other.db") as other:
-        name = one.decide(ROW).id
+        name, _ = one.decide(ROW).id, other.decide(ROW)  # both are the first decisions of their logs
         with pytest.raises(UnknownDecisionError, match="no decision has the id"):
             other.feedback(name, True)
 

@@ -8,6 +8,7 @@ import json
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -120,31 +121,30 @@ class Held:
         del self.pool.waiting[self]  # type: ignore[arg-type]
 
 
-def test_notices_that_were_not_printed_are_counted_in_the_next(capsys: pytest.CaptureFixture[str]) -> None:
-    notices = http_connections.Notices()
-    for _ in range(3):
+def test_notices_that_were_not_printed_are_counted_in_the_next(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds, notices = iter([0.0, 30.0, 59.5, 60.0]), http_connections.Notices()
+    monkeypatch.setattr(http_connections, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    for _ in range(4):
         notices.say("full")
-    notices._next.clear()  # the minute is over
-    notices.say("full")
     assert capsys.readouterr().err == "banditlab: full\nbanditlab: full (2 more since the last notice)\n"
 
 
 def test_a_server_leaves_open_files_for_what_is_not_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """32 for the log and the interpreter, and three rounds of 16 connections that are not counted yet."""
+    resource = pytest.importorskip("resource")
     for files, most in ((200, 200 - 32 - 48), (50, 1)):
-        monkeypatch.setattr(http_connections, "files", lambda files=files: files)
+        monkeypatch.setattr(resource, "getrlimit", lambda _, files=files: (files, 4096))
         assert http_connections.Pool().most == most
 
 
-def test_unread_answers_are_bounded_together(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
-    monkeypatch.setattr(http_connections, "UNREAD", 1000)
+def test_unread_answers_are_bounded_together(capfd: Any) -> None:
     pool = http_connections.Pool()
-    connections = [Held(pool, size) for size in (400, 0, 300, 300, 300)]
+    connections = [Held(pool, size) for size in (0, 1, 2**24, 2**24)]
     pool.bound_unread()
-    assert list(pool.waiting) == connections[1:]  # the oldest that holds anything is closed, and no more than needed
-    assert "more than 1,000 unread bytes of responses" in capfd.readouterr().err
-    pool.bound_unread()
-    assert len(pool.open) == 4
+    assert list(pool.waiting) == [connections[0], *connections[2:]]  # the oldest that holds anything is closed
+    assert "more than 33,554,432 unread bytes of responses" in capfd.readouterr().err
 
 
 def test_bodies_are_bounded_together_and_small_ones_still_come_in(
@@ -182,6 +182,7 @@ def test_what_two_readers_understand_differently_is_refused(policy: Policy, data
         answer = await ask(port, data)
         assert answer.startswith(b"HTTP/1.1 400")
         assert says in answer
+        assert (b"connection: close" in answer.lower()) == (b"Transfer" in says)
 
     served(policy, talk)
 

@@ -98,7 +98,7 @@ def lines(n: int = 600) -> tuple[list[dict[str, Any]], float]:
         K, x = 3 - int(rng.random() < 0.3), int(rng.integers(2))
         p = np.full(K, 0.2 / K)
         p[x] += 0.8
-        chance = np.array([0.2, 0.7, 0.5])[:K] if x else np.array([0.6, 0.1, 0.5])[:K]
+        chance = np.array([0.2, 0.7, 0.9])[:K] if x else np.array([0.6, 0.1, 0.9])[:K]
         a = int(rng.choice(K, p=p))
         order = [a, *(k for k in range(K) if k != a)]
         value += chance.mean() / n
@@ -127,6 +127,7 @@ def test_an_interval_holds_what_is_true_of_a_log(tmp_path: Path) -> None:
         "1 lines are left out: _skipLearn excludes them from learning",
         "2 lines are left out: they have an observation instead of a decision, or no action",
     ]
+    assert evaluate_log(file, "trained").evaluation.value > 0.7
     single = evaluate_log(file, "best-single")
     assert single.evaluation.rounds == 300
     for fields in found:
@@ -140,15 +141,16 @@ def test_all_faults_of_a_log_are_named_at_once(tmp_path: Path) -> None:
     found, _ = lines(20)
     found[1] |= {"_label_probability": 0.0, "p": [0.0, *found[1]["p"][1:]]}
     found[2] |= {"_label_cost": 0.5}
-    found[3] |= {"_labelIndex": 7}
+    found[3] |= {"_labelIndex": 2}  # of two actions, 0 and 1
     found[4] |= {"EventId": "00000003"}
     found[5] |= {"pdrop": 0.5}
-    found[6] |= {"_label_probability": 0.123}
+    found[6] |= {"_label_probability": found[6]["p"][0] + 1.5e-4}
     found[7] |= {"a": [1, 1, 2]}
     found[9] |= {"p": [1.0]}
     found[10] |= {"_labelIndex": 1e30}
     found[11] |= {"_label_cost": -1e200}
     found[12] |= {"p": [1e200, *found[12]["p"][1:]]}
+    found[13] |= {"p": [0.99995 * p for p in found[13]["p"]]}  # which rounding explains
     file = write(tmp_path / "bad.dsjson", [*found, json.dumps(found[8])[:100], "{}{"])
     with pytest.raises(UsageError) as caught:
         evaluate_log(file)
@@ -188,20 +190,27 @@ def event_log(policy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.mark.parametrize("ending", ["dsjson", "parquet"])
-def test_an_exported_log_says_what_the_log_says(event_log: Path, ending: str, tmp_path: Path) -> None:
+def test_an_exported_log_says_what_the_log_says(
+    event_log: Path, ending: str, policy_file: Path, tmp_path: Path
+) -> None:
     out = tmp_path / f"log.{ending}"
     done = CliRunner().invoke(app, ["log", "export", str(event_log), "-o", str(out)])
     assert done.exit_code == 0, done.output
     assert done.output.startswith(f"250 decisions written to {out}\n50 of 300 decisions have no answer")
     ours, theirs = evaluate_log(event_log, logger="learning"), evaluate_log(out, logger="learning", **IDS[ending])
     assert theirs.logged == ours.logged
+    for policy in (str(policy_file), "linucb", "trained"):  # choose what was allowed
+        assert evaluate_log(event_log, policy).evaluation.unsupported == 0.0
     if ending == "dsjson":  # in Parquet, uniform choice is among all actions
         for name in ("ips", "snips", "effective_sample_size", "largest_weight"):
             assert getattr(theirs.evaluation, name) == pytest.approx(getattr(ours.evaluation, name), rel=1e-12)
+        for line in map(json.loads, out.read_text().splitlines()):
+            assert line["a"][0] == line["_label_Action"] == line["_labelIndex"] + 1
+            assert all([*each["action"].values()] == [1] for each in line["c"]["_multi"])
     else:
         frame = pd.read_parquet(out)
         assert [*frame.columns[:9]] == ["id", "time", "action", "reward", "propensity", "held", *NAMES]
-        assert frame["held"].sum() > 20
+        assert 20 < frame["held"].sum() < 100
         assert frame[[*NAMES]].sum(axis=1).to_numpy() == pytest.approx(np.ones(250))
     with pytest.raises(UsageError, match=r"the ending must be \.dsjson or \.parquet"):
         export_log(event_log, tmp_path / "log.csv")

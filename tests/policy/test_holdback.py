@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ import pytest
 
 from banditlab import Policy
 from banditlab.errors import LogError, UsageError
+from banditlab.offpolicy import RunningBound
 from banditlab.players import saved
 from banditlab.policy import status_of_log
 from banditlab.policy.container import Head, packed, unpacked
-from banditlab.policy.holdback import compared
+from banditlab.policy.holdback import Holdback, compared
 from tests.policy.customers import new_rows, rows, write_table
 
 ROW = {"plan": "pro", "age": 31, "visits": 2.0}
@@ -102,6 +104,7 @@ def test_the_status_says_whether_it_is_better_and_the_shares_are_right(policy_fi
     assert "the number held back" not in text
     assert status.to_dict()["holdback"]["share"] == 0.25
     with sqlite3.connect(log) as db:
+        assert db.execute("SELECT max(held) FROM events WHERE share = 0").fetchone() == (0,)
         db.execute("UPDATE events SET held = 1 WHERE share > 0 AND seq % 3 = 0")
     assert "warning: the number held back is further" in "\n".join(status_of_log(log).lines())
     db.close()
@@ -127,16 +130,37 @@ def test_the_difference_is_covered_at_all_times_at_once() -> None:
     assert min(widths) < 0.4
 
 
-def test_equal_policies_do_not_differ() -> None:
-    p = np.full(300, 0.25)
-    found = compared([np.zeros(300), np.full(300, 0.1), p], p, np.arange(300), np.ones(300))
+@pytest.mark.parametrize("h", [0.2, 0.8])
+def test_the_difference_and_its_interval_are_those_of_the_formula(h: float) -> None:
+    own, o = np.random.default_rng(0).uniform(0.1, 0.9, (2, 2000))
+    P, r, n = (1 - h) * own + h * o, (own > o).astype(float), np.arange(2000)
+    D = np.array([(r[i] - (0.5 + r[:i].sum()) / (i + 1)) * (1 - o[i] / P[i]) / (1 - h) for i in n])
+    ends = []
+    for sign in (1, -1):
+        bound = RunningBound((max(1 / h, 1 / (1 - h)) - 1) / 2)
+        bound.add((1 + sign * D) / 2)
+        ends.append(sign * (2 * bound.bound(0.025) - 1))
+    found = compared([np.zeros(2000), np.full(2000, h), o], P, n, r)
     assert found is not None
-    assert (found.difference, found.low + found.high) == (0.0, pytest.approx(0.0, abs=1e-9))
+    assert (found.difference, found.low, found.high) == pytest.approx((D.mean(), *ends), rel=1e-9)
+    assert -1.0 < found.low < found.high < 1.0
+
+
+def test_what_is_said_of_the_share_and_of_the_difference() -> None:
+    for held, warned in ((50, False), (51, True), (14, False), (13, True)):  # 4.5 standard deviations are 18
+        assert (len(Holdback(64, held, 0.5, 0, math.nan, math.nan, math.nan).lines()) == 2) == warned
+    words = {(0.1, 0.3): "better", (0.0, 0.3): "not shown yet", (-0.3, 0.0): "not shown yet", (-0.3, -0.1): "worse"}
+    for ends, word in words.items():
+        assert f"decisions: {word};" in Holdback(64, 32, 0.5, 1, 0.0, *ends).lines()[1]
+    none = compared([np.zeros(3), np.array([0.5, 0.5, 0.2]), np.ones(3)], np.ones(3), np.arange(0), np.zeros(0))
+    assert none == Holdback(1, 0, 0.2, 0, math.nan, math.nan, math.nan)  # since the share changed
 
 
 @pytest.mark.slow  # a policy of newtron is trained
 def test_what_cannot_be_held_back_is_refused(policy_file: Path, old_file: Path, table: Path, tmp_path: Path) -> None:
-    for odd in (1.0, -0.1, 1e-9, float("nan"), "half"):
+    for share in (0.001, 0.999):
+        assert Policy.load(policy_file, holdback=share).describe()["holdback"] == share
+    for odd in (1.0, -0.1, 1e-9, 0.0009, float("nan"), "half"):
         with pytest.raises(UsageError, match="holdback must"):
             Policy.load(policy_file, holdback=odd)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="holdback_policy requires holdback"):

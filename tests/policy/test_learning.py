@@ -47,6 +47,7 @@ def test_what_is_learnt_from_a_log_is_better_and_the_interval_holds_the_truth(
     assert made.logged < 0.5
     said = policy.describe()
     assert (said["agent"], said["trained"]["file"], said["trained"]["rows"]) == (agent, "e.db", 0)
+    assert (said["trained"]["seed"], said["decisions"], said["feedback"], said["right"]) == (0, len(pairs), 0, 0)
     with Policy.load(out, holdback=0.1, holdback_policy=uniform_log.parent / "old.policy") as policy:  # and serves on
         choice = policy.decide(new_rows(1)[0])
         policy.feedback(choice.id, True)
@@ -226,6 +227,17 @@ def test_the_columns_of_an_event_log_are_those_of_its_policy(uniform_log: Path, 
         train_from_log(uniform_log, tmp_path / "p", recipe={"scaling": "none", "missing": "zero"})
     with pytest.raises(UsageError, match="--action applies to tables only"):
         train_from_log(uniform_log, tmp_path / "p", action="x")
+
+
+def test_two_answers_are_enough_one_to_learn_from_and_one_to_evaluate(tmp_path: Path) -> None:
+    Policy.new({"age": [18, 80]}, ["call", "gift"]).save(tmp_path / "old")
+    with Policy.open(tmp_path / "old", tmp_path / "e.db") as policy:
+        ids = [policy.decide({"age": 30}).id for _ in range(3)]
+        policy.feedback_many([(ids[0], True), (ids[1], False)])
+    made = train_from_log(tmp_path / "e.db", tmp_path / "new")
+    assert made.evaluation.rounds == 1
+    assert made.notes[0].startswith("1 of 3 decisions have no answer")
+    assert Policy.load(tmp_path / "new").describe()["settings"]["complement"] is False
 
 
 def test_a_log_without_two_answers_teaches_nothing(policy_file: Path, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def undisturbed(policy_file: Path, log: Path) -> tuple[bytes, Any]:
         for event in store.events(0):
             if isinstance(event, Decided):
                 record = core.choose(event.record.context, event.mask)
-                assert record.action == event.record.action
+                assert (record.action, record.explored) == (event.record.action, event.record.explored)
                 assert record.probabilities.tobytes() == event.record.probabilities.tobytes()
                 records[event.seq] = record
             elif isinstance(event, Answered):
@@ -106,23 +106,27 @@ def test_a_policy_stands_again_as_it_stood(policy_file: Path, log: Path) -> None
     after = state(again)
     again.close()
     again.close()
+    with pytest.raises(UsageError, match="the policy is closed"):
+        again.feedback(waiting[1], True)
     with Policy.open(policy_file, log) as third:
         assert state(third) == after
 
 
-def test_feedback_in_one_commit_counts_once(policy_file: Path, log: Path) -> None:
+def test_feedback_in_one_commit_counts_once(policy_file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("banditlab.policy.policy.REMEMBERED", 1)
     with Policy.open(policy_file, log) as policy:
-        choice = policy.decide(ROW)
-        told = policy.feedback_many([(choice.id, True), (choice.id, False), ("x", True)])
-        assert told[0] is None
-        assert "already" in str(told[1])
-        assert "no decision" in str(told[2])
+        choice, other = policy.decide(ROW), policy.decide(ROW)
+        assert [int(each.id[:12], 16) for each in (choice, other)] == [1, 2]  # their places in the log
+        told = policy.feedback_many([(choice.id, True), (other.id, True), (choice.id, False), ("x", True)])
+        assert told[:2] == [None, None]
+        assert "already" in str(told[2])
+        assert "no decision" in str(told[3])
         with policy.together():
             inner = policy.decide(ROW)
             policy.feedback(inner.id, True)
-        assert policy.describe()["feedback"] == 2
+        assert policy.describe()["feedback"] == 3
     with Policy.open(policy_file, log) as policy:
-        assert policy.describe()["feedback"] == 2
+        assert policy.describe()["feedback"] == 3
 
 
 def test_what_is_interrupted_is_not_in_the_log_nor_in_the_policy(policy_file: Path, log: Path) -> None:
@@ -132,10 +136,9 @@ def test_what_is_interrupted_is_not_in_the_log_nor_in_the_policy(policy_file: Pa
         with contextlib.suppress(KeyboardInterrupt), policy.together():
             policy.decide(ROW)
             raise KeyboardInterrupt
-        assert policy.describe()["decisions"] in (1, 2)
-        policy._ready()
-        assert state(policy) == before
-        assert policy.describe()["decisions"] == 1
+    with Policy.open(policy_file, log) as again:
+        assert state(again) == before
+        assert again.describe()["decisions"] == 1
 
 
 def test_a_full_disk_is_one_line_and_the_policy_goes_on(policy_file: Path, log: Path) -> None:
@@ -228,11 +231,14 @@ def test_the_log_of_another_policy_is_one_line(policy_file: Path, table: Path, l
 def test_a_clock_that_goes_back_is_one_line_and_no_time_does(
     policy_file: Path, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    now = [1e9]
+    monkeypatch.setattr(time, "time", lambda: now[0])
     with Policy.open(policy_file, log) as policy:
         choice = policy.decide(ROW)
-        real = time.time()
-        monkeypatch.setattr(time, "time", lambda: real - 3600)
-        with pytest.warns(RuntimeWarning, match="the clock went back by 3600 s"):
+        now[0] -= 1.0
+        policy.decide(ROW)  # a second is nothing
+        now[0] -= 0.75
+        with pytest.warns(RuntimeWarning, match="the clock went back by 2 s"):
             policy.feedback(choice.id, True)
     store = EventLog(str(log), write=False)
     at = [event.at for event in store.events(0)]
@@ -327,15 +333,6 @@ def test_numbers_keep_every_bit() -> None:
     ):
         assert from_bytes(to_bytes(x)).tobytes() == x.tobytes()
     assert len(to_bytes(np.eye(1000)[3])) < 30
-    for bad in (
-        b"",
-        b"\x00",
-        b"\x01\xff\xff\xff\xff" + b"\x00" * 12,
-        b"\x01\x02\x00\x00\x00" + b"\x09" * 12,
-        b"\x07" * 30,
-    ):
-        with pytest.raises(ValueError):
-            from_bytes(bad)
 
 
 # -------------------------------------------------------------------------------------------------------------------- kills
@@ -400,13 +397,3 @@ def test_kill_9_loses_nothing_acknowledged_and_the_state_is_the_undisturbed_one(
     db.close()
     assert {name: bool(bits[name]) for name in answered} == answered
     assert len(decided) >= 5
-
-
-def test_one_writer_s_log_is_closed_only_once(policy_file: Path, log: Path) -> None:
-    policy = Policy.open(policy_file, log)
-    policy.close()
-    policy.close()
-    with pytest.raises(UsageError, match="the policy is closed"):
-        policy.feedback("f" * 32, True)
-    with pytest.raises(UsageError, match="the policy is closed"):
-        policy.decide(ROW)

@@ -82,7 +82,7 @@ def test_a_writer_whose_place_was_taken_stores_nothing(policy_file: Path, log: P
     changed(first, process="elsewhere 1 m s")  # a mark of another machine: its heartbeat counts
     with pytest.raises(LogError, match=r"another process writes to this log \(1 on elsewhere\)"):
         Policy.open(policy_file, log)
-    changed(first, beat=HEAD.c.beat - 31)
+    changed(first, beat=HEAD.c.beat - 30)
     second = Policy.open(policy_file, log)
     for act in (lambda: first.decide(ROW), lambda: first.feedback(waiting, True), first.ready):
         with pytest.raises(LogError, match="another process has taken the writer's place"):
@@ -337,6 +337,7 @@ def test_what_is_pruned_is_gone_and_counted(policy_file: Path, log: Path, monkey
             "feedback: 5 of 13 (38.5%)",
             "counted: 0 of 1 decision, in their order up to the oldest whose answer may still arrive in time; 1 are waiting",
         ]
+        assert again.prune(start + 9 * day) == 1
 
 
 def test_a_person_is_forgotten(policy_file: Path, log: Path) -> None:

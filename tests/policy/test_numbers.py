@@ -78,8 +78,9 @@ def status(**changes: object) -> LogStatus:
         "left": 4321, "waiting": 13, "left_out": 0,
         "since": 0.0, "until": 90061.0, "delays": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 500.0]),
         "mistakes": np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0]), "share": 0.523, "low": 0.114, "high": 0.937,
-        "holdback": None, "drift": None, "unequal": [], "plays": [Plays("a", 40, 10.04, 2.06), Plays("b", 40, 39.0, 2.0)],
-        "bins": _bins(np.array([0.1, 0.96]), np.array([0.0, 1.0])),
+        "holdback": None, "drift": None, "unequal": [],
+        "plays": [Plays("a", 40, 31.0 - 1.5e-6, 2.0), Plays("b", 40, 31.0, 2.0)],  # 4.5 standard deviations are 9
+        "bins": _bins(np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0]), np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0])),
     }  # fmt: skip
     return LogStatus(**(plain | changes))  # type: ignore[arg-type]
 
@@ -92,9 +93,10 @@ def test_a_status_says_every_number_in_its_place() -> None:
         "mistakes: 52.3% of the decisions that count, 95 % interval 11.4% ... 93.7% (holds however often you look)",
         "drift: none shown",
         "in training: 26.5% of 1,250 rows",
-        "warning: class 'a' was chosen 40 times, but its probabilities add up to 10.0 +- 2.1: the logged probabilities are "
+        "warning: class 'a' was chosen 40 times, but its probabilities add up to 31.0 +- 2.0: the logged probabilities are "
         "not those of the choices",
-        "right, by the probability of the action: 0-0.2: 0% of 1; 0.95-1: 100% of 1",
+        "right, by the probability of the action: 0-0.2: 0% of 1; 0.2-0.4: 100% of 1; 0.4-0.6: 100% of 1; "
+        "0.6-0.8: 0% of 1; 0.8-0.95: 100% of 1; 0.95-1: 50% of 2",
     ]
     assert status(drift=3).lines()[4] == (
         "warning: drift: the mistake rate increased about decision 3 of those that count, from 0.0% before to "
@@ -112,6 +114,11 @@ def test_a_status_says_every_number_in_its_place() -> None:
         "in training: 26.5% of 1,250 rows",
     ]
     assert status(feedback=0).lines()[1:] == ["feedback: none yet"]
+    assert status(closed=8).lines()[1:] == status().lines()[1:]
+    for name in ("imputed", "unknown", "refused"):
+        assert status(**{name: 1}).lines()[1].startswith("input: ")
+    for seconds, text in ((86400, "1 days"), (3600, "1 h"), (60, "1 min"), (1, "1 s"), (0.5, "500 ms")):
+        assert status(delays=np.array([seconds])).lines()[1].endswith(f", all within {text}")
     assert status(decisions=1, since=math.nan, until=math.nan).lines()[0] == "log.db: fastcb, 1 decision"
 
 
@@ -122,7 +129,7 @@ def test_a_status_says_every_number_in_its_place() -> None:
 @pytest.mark.parametrize("x", [np.arange(1.0, 6.0), np.eye(1, 20)[0]])
 def test_bytes_that_are_too_few_or_too_many_are_no_numbers(x: np.ndarray, cut: int) -> None:
     data = to_bytes(x)
-    for damaged in (data[:-cut], data + b"\0" * cut, data[:4], b"\2" + data[1:]):
+    for damaged in (data[:-cut], data + b"\0" * cut, data[:4], b"\2" + data[1:], b"\2" + data[1:5]):
         with pytest.raises(ValueError, match="no numbers"):
             from_bytes(damaged)
 
@@ -130,9 +137,14 @@ def test_bytes_that_are_too_few_or_too_many_are_no_numbers(x: np.ndarray, cut: i
 def test_names_reach_their_limits() -> None:
     for name in ("x" * 1000, 2**63 - 1, -(2**63), 1e300, True, np.int64(3)):
         assert as_name(name) == name
-    for name in ("x" * 1001, 2**63, -(2**63) - 1, math.inf, math.nan, "\ud800", None):
+    for name in ("x" * 1001, 2**63, -(2**63) - 1, math.inf, math.nan, "\ud800", "\udfff", None):
         with pytest.raises(UsageError, match=r"name must be text"):
             as_name(name)
+
+
+def test_numbers_take_the_fewer_bytes() -> None:
+    for filled, n, length in ((5, 10, 5 + 12 * 5), (6, 10, 5 + 8 * 10), (12, 20, 5 + 12 * 12)):
+        assert len(to_bytes(np.arange(n) < filled)) == length
 
 
 def test_numbers_beyond_a_gibibyte_are_refused() -> None:

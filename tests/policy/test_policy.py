@@ -20,7 +20,7 @@ from banditlab.policy.choice import Record
 from banditlab.policy.container import packed, read
 from banditlab.policy.core import CHOSEN_IN_PAYLOAD, Core, _payload
 from banditlab.policy.growing import GROWING, grown
-from banditlab.policy.training import best_setting
+from banditlab.policy.training import best_setting, summary_line
 from tests.policy.customers import new_rows
 
 ROW = {"plan": "pro", "age": 31, "visits": 2.0}
@@ -64,7 +64,7 @@ def test_late_feedback_out_of_order_is_what_the_agent_itself_would_learn(policy:
 
 def test_a_context_that_is_none_is_refused_by_the_core_itself(policy: Policy) -> None:
     before = policy._core.agent.to_bytes()
-    for x in (np.full(6, np.nan), np.full(6, 1e200), np.ones(5), np.full(6, 10.0)):
+    for x in (np.full(6, np.nan), np.full(6, 1e200), np.zeros(5), np.eye(6)[0] * 1.001 * policy._encoder.radius):
         with pytest.raises(UsageError, match="context"):
             policy._core.choose(x, None)
     record = policy._core.choose(policy._encoder.encode(ROW), None)
@@ -85,6 +85,8 @@ def test_a_context_that_is_none_is_refused_by_the_core_itself(policy: Policy) ->
     for place in (-1.0, 3.0, 1e300, np.nan):
         with pytest.raises(UsageError, match="not made by this banditron"):
             banditron.learn(Record(np.zeros(2), 0, np.full(3, 1 / 3), False, np.array([place]), 0), True)
+    for place in (0.0, 2.0):
+        banditron.learn(Record(np.zeros(2), 0, np.full(3, 1 / 3), False, np.array([place]), 0), True)
     assert policy._core.agent.to_bytes() == before
 
 
@@ -174,8 +176,10 @@ def test_an_agent_with_verbs_of_its_own_is_asked_by_them() -> None:
     assert is_direct(Banditron(problem, rng(0), gamma=0.1))
     odd = Other(problem, rng(0), gamma=0.1)
     assert not is_direct(odd)
-    record = Core(odd, ["a", "b", "c"], rng(0)).choose(np.zeros(2), None)
-    assert record.explored is True
+    core = Core(odd, ["a", "b", "c"], rng(0))
+    assert core.choose(np.zeros(2), None).explored is True
+    with pytest.raises(UsageError, match="another class cannot replace it"):  # as far as is known of its payload
+        core.mask(["a"])
 
 
 def test_a_choice_tells_the_classes_of_its_own_time(policy: Policy) -> None:
@@ -201,6 +205,9 @@ def test_a_choice_tells_the_classes_of_its_own_time(policy: Policy) -> None:
         {"payload": np.zeros(1)},
         {"payload": None},
         {"generation": 1},
+        {"probabilities": np.array([0.5, 0.5, 1.5e-4])},
+        {"context": np.float32},
+        {"payload": np.float32},
     ],
 )
 def test_an_open_decision_that_cannot_be_is_refused_with_the_file(
@@ -208,9 +215,10 @@ def test_an_open_decision_that_cannot_be_is_refused_with_the_file(
 ) -> None:
     choice = policy.decide(ROW)
     seq, at, record = policy._open[choice.id]
-    policy._open[choice.id] = (seq, at, record._replace(**change))
+    values = {name: new(getattr(record, name)) if new is np.float32 else new for name, new in change.items()}
+    policy._open[choice.id] = (seq, at, record._replace(**values))
     policy.save(tmp_path / "bad")
-    with pytest.raises(UsageError, match=r"bad: not a policy's file: .*(the decision|the context)") as error:
+    with pytest.raises(UsageError, match=r"bad: not a policy's file: .*(the|open) (decision|context)") as error:
         Policy.load(tmp_path / "bad")
     assert "\n" not in str(error.value)
 
@@ -246,6 +254,8 @@ def test_where_the_agent_gives_allowed_classes_nothing_they_are_equal() -> None:
     tiny = np.array([1.0, 5e-324, 0.0])
     assert core._cut(0, tiny, np.array([False, True, True])) == (1, pytest.approx([0.0, 1.0, 0.0]))
     assert core._cut(2, tiny, np.array([False, True, True]))[0] == 1  # nor is a class of probability 0 chosen
+    drawn = [core._cut(1, np.ones(3) / 3, np.array([False, True, True]))[0] for _ in range(20)]
+    assert set(drawn) == {1}
 
 
 def test_a_payload_is_an_array_of_numbers_or_none() -> None:
@@ -472,6 +482,7 @@ def trained(**changes: Any) -> Any:
         {"head": head(agent="os.system")},
         {"head": head(retired=[0, 1, 2])},
         {"head": head(retired=[-1])},
+        {"head": head(retired=[3])},
         {"head": head(generation=-1)},
         {"head": head(uid="../x")},
         {"head": head(rng={"value": 1})},
@@ -480,6 +491,7 @@ def trained(**changes: Any) -> Any:
         {"head": trained(seed=float("inf"))},
         {"head": trained(expected_mistakes=float("nan"))},
         {"head": trained(settings={"gamma": [float("inf")]})},
+        {"head": lambda data: trained(settings={"gamma": 77.5})(data).replace(b"77.5", b"1e999")},
         {"head": lambda data: trained(expected_mistakes=77.5)(data).replace(b"77.5", b"1e999")},
         {"head": trained(rows=-1)},
         {"head": trained(mistakes=-1)},
@@ -497,7 +509,7 @@ def trained(**changes: Any) -> Any:
         {"open.0.x": np.zeros(2)},
         {"evil": np.zeros(2)},
     ],
-    ids=[f"crafted-{number}" for number in range(34)],
+    ids=[f"crafted-{number}" for number in range(36)],
 )
 def test_a_crafted_file_is_one_line(policy_file: Path, tmp_path: Path, changes: Any) -> None:
     bad = tmp_path / "bad.policy"
@@ -572,6 +584,33 @@ def test_the_summary_is_what_was_played(policy: Policy, table: Path) -> None:
     assert frame._core.agent.to_bytes() == policy._core.agent.to_bytes()
     other = Policy.train(table, "offer", seed=1)
     assert other._core.agent.to_bytes() != policy._core.agent.to_bytes()
+    by_chance = Policy.train(table, "offer", agent="uniform").describe()["trained"]
+    wrong = f"{by_chance['mistakes']} mistakes ({by_chance['mistakes'] / 200:.1%}, expected 66.7%); always the most"
+    assert f"uniform on my.csv: 200 rows in one pass, {wrong}" in summary_line(by_chance)
+    assert summary_line(by_chance).endswith("; by chance: 66.7%")
+
+
+def test_costs_of_actions_are_trained_spent_and_told() -> None:
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"kind": rng.choice(["code", "chat"], 60), "a": rng.random(60), "b": rng.random(60)})
+    frame["usd_a"] = frame["usd_b"] = rng.random(60)
+    arms = {"arms": ["a", "b"], "right_above": 0.5, "costs": ["usd_a", "usd_b"], "per": "kind"}
+    policy, cost = Policy.train(frame, agent="beta-ts", **arms), pytest.approx(frame["usd_a"].mean())
+    assert policy.describe()["settings"] == {"per": [0, 1]}
+    trained = policy.describe()["trained"]
+    assert (trained["costs"], trained["mean_cost"]) == ({"a": cost, "b": cost}, cost)
+    assert summary_line(trained).endswith(f"by chance: 50.0%; mean cost {trained['mean_cost']:.4g}")
+    choices = policy.decide_many([{"kind": "chat"}] * 5)
+    assert sum(policy.spent.values()) == pytest.approx(sum(choice.cost for choice in choices))
+    assert Policy.train(frame, **arms).describe()["settings"]["complement"] is False  # both may be right
+
+
+def test_a_miss_of_one_class_of_two_is_a_hit_of_the_other(policy: Policy, table: Path) -> None:
+    two = pandas.read_csv(table)
+    two["offer"] = np.where(two["offer"] == "call", "call", "none")
+    without = Policy.new({"age": [18, 80]}, ["call", "gift"])  # what is right is not known
+    found = [each.describe()["settings"]["complement"] for each in (policy, Policy.train(two, "offer"), without)]
+    assert found == [True, True, False]
 
 
 def played(table: Path, folder: Path, *agents: dict[str, Any]) -> Path:
@@ -584,7 +623,7 @@ def played(table: Path, folder: Path, *agents: dict[str, Any]) -> Path:
 
 
 def test_the_best_of_a_comparison_is_trained(table: Path, tmp_path: Path) -> None:
-    plain = played(table, tmp_path / "plain", {"id": "linucb"}, {"id": "uniform"})
+    plain = played(table, tmp_path / "plain", {"id": "linucb"}, {"id": "uniform"}, {"id": "perceptron"})
     assert best_setting(plain) == ("linucb", {})
     grid = played(table, tmp_path / "grid", {"id": "linucb", "grid": {"confidence": [0.1, 50.0]}}, {"id": "uniform"})
     told = Policy.train(table, "offer", best_of=grid).describe()
@@ -655,6 +694,8 @@ def test_columns_and_actions_that_are_none_are_one_line(columns: Any, actions: A
     with pytest.raises(UsageError) as error:
         Policy.new(columns, actions)
     assert "\n" not in str(error.value)
+    odd = not isinstance(columns, dict) or "action" in columns or isinstance(actions, str)
+    assert str(error.value).startswith("columns must map names to examples") == odd
 
 
 def test_what_makes_no_policy_says_what_does(policy_file: Path, tmp_path: Path) -> None:

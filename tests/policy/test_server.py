@@ -111,6 +111,7 @@ def test_what_is_wrong_is_told(client: Client, path: str, body: Any, status: int
     answer = client.post(path, json=body)
     assert answer.status_code == status
     assert list(answer.json()) == ["error"]
+    assert "Connection" not in answer.headers
     assert client.get("/policy").json()["decisions"] == 0
 
 
@@ -147,7 +148,7 @@ def test_a_token_is_asked_for(policy: Policy) -> None:
             answer = client.post("/decide", json={"row": ROW}, headers=given)
             assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
             assert client.get("/metrics", headers=given).status_code == 401
-        assert client.get("/health").status_code == 200
+        assert {client.get(path).status_code for path in ("/health", "/ready")} == {200}
         assert (
             client.post("/decide", json={"row": ROW}, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
         )
@@ -254,10 +255,11 @@ def test_only_this_machine_is_served_without_a_token(policy_file: Path) -> None:
     policy = Policy.load(policy_file)
     with pytest.raises(UsageError, match=r"--host 0\.0\.0\.0: .*set a token"):
         serve(policy, host="0.0.0.0", port=0)
-    with pytest.raises(UsageError, match="16 printable characters"):
-        serve(policy, host="0.0.0.0", port=0, token="short")
-    with pytest.raises(UsageError, match="--port"):
-        serve(policy, host="203.0.113.7", port=9, token=TOKEN)  # no address of this machine
+    for token in ("x" * 15, "é" * 16, "x" * 16 + "\n"):
+        with pytest.raises(UsageError, match="16 printable characters"):
+            serve(policy, host="203.0.113.7", token=token)
+    with pytest.raises(UsageError, match=r"--host 203\.0\.113\.7 --port 8080: "):
+        serve(policy, host="203.0.113.7", token="x" * 16)  # no address of this machine
 
 
 @pytest.mark.slow
@@ -301,11 +303,27 @@ def test_bodies_and_batches_up_to_their_limits(
         assert client.post("/decide", json={"rows": [ROW] * 4}).status_code == 413
         body = json.dumps({"row": ROW})
         for length, status in ((400, 200), (401, 413)):
-            assert client.post("/decide", content=body.ljust(length), headers=kind).status_code == status
+            answer = client.post("/decide", content=body.ljust(length), headers=kind)
+            assert (answer.status_code, answer.headers.get("Connection") == "close") == (status, status == 413)
         assert client.post("/decide", content=b"x" * 400, headers=kind).status_code == 400
         assert client.post("/decide", content="[]", headers=kind).json() == {"error": "the body must be a JSON object"}
         told = client.post("/feedback", json={"feedback": [{"id": "x", "correct": True, "more": 1}]})
         assert (told.status_code, told.json()["error"]) == (400, 'feedback must be an object with "id" and "correct"')
+
+
+def test_lists_and_large_bodies_wait_for_their_turn_and_small_ones_do_not(policy: Policy, monkeypatch: Any) -> None:
+    for name, value in (("BODIES", 1), ("BATCHES", 0), ("DEADLINE", 0.3)):
+        monkeypatch.setattr(server, name, value)
+    row, rows = json.dumps({"row": ROW}), json.dumps({"rows": [ROW]})
+    with Client(make_app(policy)) as client:
+        for body, length, why in (
+            (row, 8192, "action"),
+            (rows, 0, "too many large requests at a time"),
+            (row, 8193, "too many large requests at a time"),
+            (row, 8194, "large requests already take 1 bytes"),
+        ):
+            answer = client.post("/decide", content=body.ljust(length), headers={"Content-Type": "application/json"})
+            assert (answer.status_code, why in answer.text) == (200 if why == "action" else 503, True)
 
 
 def test_the_page_is_open_to_all_and_a_token_s_kind_is_written_in_any_way(policy: Policy) -> None:

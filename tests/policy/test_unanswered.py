@@ -206,7 +206,8 @@ def test_an_answer_finds_its_own_decision_overdue_inside_a_commit(opened: Opened
             clock.now += 1801.0
             assert "already closed as wrong" in str(policy.feedback_many([(name, True)])[0])
             assert "already closed as wrong" in str(policy.feedback_many([(name, True)])[0])
-        assert (policy.describe()["closed"], policy.describe()["feedback"]) == (1, 0)
+        about = policy.describe()
+        assert (about["closed"], about["feedback"], about["right"]) == (1, 0, 0)
 
 
 def test_a_clock_set_back_reopens_nothing_and_closes_nothing_twice(opened: Opened, clock: Clock) -> None:
@@ -426,9 +427,11 @@ def test_the_status_of_a_log_whose_silence_is_wrong(policy_file: Path, tmp_path:
         status = status_of_log(log)
         assert status.mistakes.tolist() == [1.0, 0.0, 1.0]
         assert (status.feedback, status.closed, status.waiting, status.left_out) == (1, 2, 1, 0)
-        assert len(status.delays) == 1
+        assert status.delays.tolist() == [0.0]
         assert "closed as wrong: 2 decisions without an answer within 30 min" in status.lines()
         draw_status(status, tmp_path / "status.svg")
+    status = status_of_log(log)
+    assert (status.feedback, status.closed) == (1, 2)
 
 
 def test_the_status_leaves_out_what_was_not_answered_in_the_time_set(
@@ -480,8 +483,11 @@ def test_groups_too_small_to_say_anything() -> None:
         ([True], [0]),
         ([True, False] * 4, [0, 1] * 4),
         ([True] * 50, [0] * 25 + [1] * 25),
+        ([True] * 9 + [False] * 9, [0] * 9 + [1] * 9),
+        ([True] * 40 + [False] * 10, [0] * 40 + [1] * 10),
     ):
         assert unequal(np.array(answered, dtype=bool), np.array(group, dtype=np.int64)) == []
+    assert unequal(np.arange(20) < 10, np.arange(20) // 10) == [(0, 1.0), (1, 0.0)]
 
 
 def test_the_status_says_who_is_answered(policy_file: Path, tmp_path: Path, clock: Clock) -> None:
@@ -503,3 +509,4 @@ def test_the_status_says_who_is_answered(policy_file: Path, tmp_path: Path, cloc
     ]
     for more in ({"mistakes": np.eye(1, 66)[0]}, {"mistakes": np.zeros(29)}, {"left_out": 0}):
         assert not any("answers are positive" in line for line in replace(status, **more).lines())
+    assert any("all 30 answers are positive" in line for line in replace(status, mistakes=np.zeros(30)).lines())

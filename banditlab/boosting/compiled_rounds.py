@@ -235,7 +235,7 @@ def play_template(forest, rule, scratch, state, block, rounds, cursor):
         cursor[TREE] = update_trees(forest, cursor[TREE], block.V[t], block.y[t], scratch.weights)
         if cursor[TREE] < forest.trees.shape[0]:
             return FULL
-        cursor[ROUND], cursor[TREE] = t + 1, NONE
+        cursor[TREE] = NONE
     return DONE
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from banditlab.boosting.compiled_rounds import FULL, NONE, ROUND, TREE, WRONG, B
 from banditlab.boosting.edges import Edges
 from banditlab.boosting.hedge import weights_of
 from banditlab.boosting.weak.weak_learner import Floats
-from banditlab.numerics.draws import draw
 from banditlab.players.agent import Trace, checked
 from banditlab.players.inputs import as_class
 from banditlab.problem import Decision, Problem
@@ -27,12 +25,6 @@ class Played(NamedTuple):
     rule: Any
     scratch: Scratch
     state: State
-
-
-@cache
-def _owners(cls: type, *names: str) -> set[type]:
-    """Return the classes in which the methods of `cls` with these names are defined."""
-    return {next(base for base in cls.__mro__ if name in vars(base)) for name in names}
 
 
 class ExpertBooster(Booster):
@@ -121,7 +113,7 @@ class ExpertBooster(Booster):
     def _play(self, X: Floats, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
         """Run a checked block of rounds, in one kernel if the learners are compiled trees."""
         forest = self._forest()
-        as_here = _owners(type(self), "_respond", "_absorb") == {ExpertBooster}
+        as_here = type(self)._respond is ExpertBooster._respond and type(self)._absorb is ExpertBooster._absorb
         if forest is None or not len(forest.trees) or not as_here:
             return super()._play(X, y, U, trace)
         trace.explored[:] = False
@@ -132,7 +124,8 @@ class ExpertBooster(Booster):
             self._grove.grow(int(cursor[TREE]))
         if code == WRONG:
             self.rounds += int(cursor[ROUND])
-            checked(Decision(int(draw(scratch.p, 0.0)), scratch.p, None, scratch.payload), self.problem.n_classes, self)
+            action = int(np.argmax(scratch.p))
+            checked(Decision(action, scratch.p, None, scratch.payload), self.problem.n_classes, self)
         self.rounds += len(y)
 
     def diagnostics(self) -> dict[str, Any]:

@@ -288,7 +288,7 @@ def sampled_row_kernel(counts, votes, label, costs):
     lost = 0
     for t in range(draws):
         own = votes[label] + counts[t, 0]
-        top = -own - 1
+        top = own - 1
         for l in range(k):
             if l != label:
                 top = max(top, votes[l] + counts[t, l + (l < label)])

@@ -98,7 +98,7 @@ def update_kernel(states, i, right, seen):
     t, m, q, v1, v2, larger, below = seen[ROOT], seen[M], seen[QUAD], seen[V1], seen[V2], seen[LARGER], seen[BELOW]
     sign = 1.0 if right else -1.0
     # AIOLI's (2), (9): (eta_t / 2) g g' = kappa x x', g = gam x
-    kappa, gam = states.constants[CURVATURE] * larger * below, -sign * (below if sign * t > 0.0 else larger)
+    kappa, gam = states.constants[CURVATURE] * larger * below, -sign * (below if right == (t > 0.0) else larger)
     beta = kappa * t - 0.5 * gam  # (5): b += beta x; and A += kappa x x', its inverse by Sherman and Morrison
     shrink = 1.0 / (1.0 + kappa * q)
     step, down = (beta - kappa * m) * shrink, kappa * shrink

@@ -18,7 +18,7 @@ from banditlab.errors import UsageError
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.philox import philox
 
-FIRST, MOST, BUCKET = 1 << 12, 1 << 21, 8
+FIRST, MOST, BUCKET = 4_096, 2_097_152, 8
 """Initial and largest number of potentials (the table doubles when full, up to 32 MB), and entries tried for one
 state."""
 LARGEST = 1_000
@@ -98,7 +98,7 @@ def draw_potential(seed, name, m, draws, mine, others, tables):
         return 0.0
     key, lost, words, chances = np.uint64(seed), 0, np.empty(4, dtype=np.uint64), tables.label[m]
     for t in range(draws):
-        used, own, M = 0, 0, m
+        used, own, M = 0, mine, m
         for left in range(n + 1, 0, -1):  # the label, then the others
             u = 0.0
             if left > 1:
@@ -110,15 +110,14 @@ def draw_potential(seed, name, m, draws, mine, others, tables):
                 used += 1
             if left == n + 1:
                 came = np.searchsorted(chances, u, side="right")
-                own = mine + came
+                own += came
             else:
                 came = M if left == 1 else _share(u, M, left, tables)
                 if others[left - 1] + came >= own:
                     lost += 1
                     break
             M -= came
-            rival = left - 2 if left > 1 else 0  # the next class has most of the remaining ones
-            if others[rival] + M < own:
+            if left > 1 and others[left - 2] + M < own:  # the next class has most of the remaining ones
                 break
     return lost / draws
 

@@ -118,7 +118,7 @@ def tuning_of(forest, j):
 
 @inline
 def estimate(forest, i, x, q):
-    """Write learner i's estimate at x into q (K,)."""
+    """Write learner i's estimate at x into q (K,); without trees, change nothing."""
     members = forest.trees.shape[0] // (forest.draws.shape[0] - 1)
     if members == 1:
         nodes, values = nodes_of(forest, i)
@@ -142,10 +142,8 @@ def prepare(forest, x, Q, u):
 
     Neither depends on other learners' predictions. Without trees, Q already contains the estimates.
     """
-    planted = forest.trees.shape[0] > 0
     for i in range(Q.shape[0]):
-        if planted:
-            estimate(forest, i, x, Q[i])
+        estimate(forest, i, x, Q[i])
         u[i] = uniform(forest, i)
 
 
@@ -256,7 +254,12 @@ def _forest(trees: Sequence[Any], generators: Sequence[np.random.Generator]) -> 
     if not trees:
         none = np.zeros(0, dtype=np.int64)
         return Forest(
-            np.zeros((0, SEEN_ROWS + 1), dtype=np.int64), draws, none, none, np.zeros((SCRATCH, 0)), np.zeros(2)
+            np.zeros((0, SEEN_ROWS + 1), dtype=np.int64),
+            draws,
+            none,
+            none,
+            np.zeros((SCRATCH, 0)),
+            np.zeros(0),
         )
     one = trees[0]
     nodes, values, seen = one.state[:3]

@@ -44,6 +44,12 @@ LEAST_BRANCH = 0.01
 
 
 @inline
+def start_of(block, K, d):
+    """Return the index of the first number of a block in a leaf's record."""
+    return K + block * K * d
+
+
+@inline
 def plant(node, nodes, values):
     """Make a node an empty leaf."""
     nodes[node, KIND] = LEAF
@@ -118,12 +124,14 @@ def shares(x, nodes, values, tuning, q):
 @inline
 def entropy(sums):
     r"""Return the entropy in bits of weights w (K,), :math:`-\sum_k p_k \log_2 p_k` with :math:`p = w / \sum_k w_k`."""
-    below, total = 0.0, 0.0
+    bits, total = 0.0, 0.0
     for k in range(sums.shape[0]):
         if sums[k] > 0.0:
-            below -= sums[k] * math.log2(sums[k])
+            bits -= sums[k] * math.log2(sums[k])
             total += sums[k]
-    return (below + total * math.log2(total)) / total if total > 0.0 else 0.0
+    if total > 0.0:
+        bits = (bits + total * math.log2(total)) / total
+    return bits
 
 
 @inline
@@ -164,7 +172,8 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):
     The threshold is NaN if the column has one value only. The weights (K,) of the left branch are written into `kept`.
     """
     least, largest, total = np.inf, -np.inf, 0.0
-    lows, highs = K + LEASTS * K * d, K + LARGESTS * K * d
+    means, squares = start_of(MEANS, K, d), start_of(SQUARES, K, d)
+    lows, highs = start_of(LEASTS, K, d), start_of(LARGESTS, K, d)
     spreads = record[record.shape[0] - K * d :]
     for k in range(K):
         if record[k] > 0.0:
@@ -182,13 +191,13 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):
             n, place = record[k], k * d + f
             left[k], right[k] = 0.0, 0.0
             if n > 0.0:
-                mean, squares = record[K + MEANS * K * d + place], record[K + SQUARES * K * d + place]
+                mean, around = record[means + place], record[squares + place]
                 low, high = record[lows + place], record[highs + place]
                 if coded:
                     fresh = i > 0 and at - width >= low  # the previous threshold was in its range, too
-                    left[k] = n * coded_share(at, n, mean, squares, low, high, fresh, spreads, place)
+                    left[k] = n * coded_share(at, n, mean, around, low, high, fresh, spreads, place)
                 else:
-                    left[k] = n * gaussian_share(at, n, mean, squares, low, high)
+                    left[k] = n * gaussian_share(at, n, mean, around, low, high)
                 right[k] = n - left[k]
                 on_left += left[k]
         gain = -np.inf  # the information gain: H(before) minus the weighted mean of H(left) and H(right)
@@ -205,7 +214,7 @@ def category_gain(record, first, end, K, d, c, before, sums):
     """Return the gain of a split by the categories `first`, ..., `end - 1`; -inf if fewer than two of them have more
     than the share `LEAST_BRANCH` of the weight.
     """
-    start, total, ways, after = K + CATEGORIES * K * d, 0.0, 0, 0.0
+    start, total, ways, after = start_of(CATEGORIES, K, d), 0.0, 0, 0.0
     for v in range(first, end):
         for k in range(K):
             total += record[start + k * c + v]
@@ -225,6 +234,7 @@ def split_numeric(leaf, f, at, left, record, d, nodes, values, sizes):
     weights.
     """
     K = values.shape[1] - CLASS
+    lows, highs = start_of(LEASTS, K, d), start_of(LARGESTS, K, d)
     nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SLOT] = NUMERIC, f, -1
     values[leaf, THRESHOLD] = at
     for side in range(2):
@@ -236,7 +246,7 @@ def split_numeric(leaf, f, at, left, record, d, nodes, values, sizes):
             place = k * d + f
             if record[k] == 0.0:
                 continue
-            least, largest = record[K + LEASTS * K * d + place], record[K + LARGESTS * K * d + place]
+            least, largest = record[lows + place], record[highs + place]
             if (side == 0 and at < least) or (side == 1 and at >= largest):
                 continue
             values[child, CLASS + k] = left[k] if side == 0 else record[k] - left[k]
@@ -251,11 +261,12 @@ def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes
     that category has not occurred.
     """
     K, named = values.shape[1] - CLASS, 0
+    start = start_of(CATEGORIES, K, d)
     nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SLOT] = NOMINAL, f, -1
     for v in range(first, end):
         child = -1
         for k in range(K):
-            weight = record[K + CATEGORIES * K * d + k * c + v]
+            weight = record[start + k * c + v]
             if weight == 0.0:
                 continue
             if child < 0:
@@ -285,7 +296,8 @@ def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratc
         scratch[AT_LEAF, k] = max(values[leaf, CLASS + k], 0.0)
         kinds += values[leaf, CLASS + k] >= 0.0
     before = entropy(scratch[AT_LEAF])
-    best, second, chosen, at = -np.inf, -np.inf, -1, 0.0  # no feature is better
+    best = second = -np.inf
+    chosen, at = -1, 0.0  # no feature is better
     for f in range(nominal + d):
         if f < nominal:
             gain, where = category_gain(record, starts[f], starts[f + 1], K, d, c, before, scratch[LEFT]), 0.0
@@ -323,19 +335,20 @@ def count(x, y, weight, starts, d, K, coded, record):
     c, fresh = starts[nominal], record[y] == 0.0
     record[y] += weight
     for f in range(nominal):
-        place = K + CATEGORIES * K * d + y * c + starts[f] + int(x[f])
+        place = start_of(CATEGORIES, K, d) + y * c + starts[f] + int(x[f])
         record[place] += weight + (coded and record[place] == 0.0)
     rate = weight / record[y]
-    block = K * d
+    means, squares = start_of(MEANS, K, d), start_of(SQUARES, K, d)
+    lows, highs = start_of(LEASTS, K, d), start_of(LARGESTS, K, d)
     for f in range(d):
-        value, place = x[nominal + f], K + y * d + f
-        mean, old = place + MEANS * block, record[place + MEANS * block]
-        record[mean] += rate * (value - old)  # the running mean and sum of squares, weighted (West, 1979)
-        record[place + SQUARES * block] += weight * (value - old) * (value - record[mean])
-        if fresh or value < record[place + LEASTS * block]:
-            record[place + LEASTS * block] = value
-        if fresh or value > record[place + LARGESTS * block]:
-            record[place + LARGESTS * block] = value
+        value, place = x[nominal + f], y * d + f
+        old = record[means + place]
+        record[means + place] += rate * (value - old)  # the running mean and sum of squares, weighted (West, 1979)
+        record[squares + place] += weight * (value - old) * (value - record[means + place])
+        if fresh or value < record[lows + place]:
+            record[lows + place] = value
+        if fresh or value > record[highs + place]:
+            record[highs + place] = value
 
 
 @inline
@@ -380,7 +393,8 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
     record = seen[slot]
     count(x, y, weight, starts, d, K, coded, record)
     # attempt to split after the grace period, unless one class has nearly all the weight
-    total, most, kinds = 0.0, 0.0, 0
+    total = most = 0.0
+    kinds = 0
     for k in range(K):
         here = values[node, CLASS + k]
         total, most = total + max(here, 0.0), max(most, here)

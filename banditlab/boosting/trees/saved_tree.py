@@ -89,7 +89,7 @@ def _require_slots(nodes: NDArray[np.int64], first: NDArray[np.float64], slots: 
         _demand(free in left, "its free slots are not a chain")
         left.remove(free)
         following = float(first[free])
-        _demand(following.is_integer() and -1.0 <= following < slots, "its free slots are not a chain")
+        _demand(following.is_integer() and following >= -1.0, "its free slots are not a chain")
         free = int(following)
     _demand(not left, "its free slots are not a chain")
 

@@ -97,6 +97,11 @@ def test_what_each_tree_draws_stays_random_in_the_parameters():
     assert {tree.tie_threshold for tree in booster.learners} == {0.3}
 
 
+def test_a_learner_more_needs_256_bytes_more_at_least():
+    none, some = (BestSingle.least_bytes(PROBLEM, {"n_learners": n}) for n in (0, 1000))
+    assert some - none == 256_000
+
+
 # --------------------------------------------------------------------------------------------------------------- Oza
 
 
@@ -164,6 +169,7 @@ def test_poisson_trains_as_often_in_the_mean():
 def test_bad_settings_of_oza():
     for settings, message in (
         ({"sampling": "gamma"}, "sampling must be one of"),
+        ({"least_error": 0.0}, "least_error must lie strictly between 0 and 1/2"),
         ({"least_error": 0.5}, "least_error must lie strictly between 0 and 1/2"),
         ({"largest_weight": 0.0}, "largest_weight must be a number above 0"),
     ):
@@ -193,6 +199,7 @@ def test_one_vs_all_plays_the_surest_class_and_tells_each_member_its_label(deriv
             twin.learn(x, answer, int(k != label))
     assert [member.mistakes.tolist() for member in booster.members] == [twin.mistakes.tolist() for twin in twins]
     assert [member.alpha.tolist() for member in booster.members] == [twin.alpha.tolist() for twin in twins]
+    assert booster.inner is booster.members[0].inner
     assert booster.diagnostics()["class.2.edge.1"] == twins[2].diagnostics()["edge.1"]
 
 
@@ -201,6 +208,7 @@ def test_adaova_is_olm_over_groups():
     assert isinstance(booster, AdaOVA)
     group = booster.learners[0]
     assert isinstance(group, OneVsAllLearner)
+    assert booster.inner is group.members[0]
     X, y = stream(100)
     played(booster, X, y)
     q, both = np.zeros(3), np.zeros(2)

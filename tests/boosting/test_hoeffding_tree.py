@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from banditlab.boosting.trees.hoeffding import HoeffdingTree
 from banditlab.boosting.trees.hoeffding_kernels import (
+    ATTEMPT,
     CHILD,
     CLASS,
     FEATURE,
@@ -19,6 +20,8 @@ from banditlab.boosting.trees.hoeffding_kernels import (
     NOMINAL,
     NUMERIC,
     SCRATCH,
+    SLOT,
+    THRESHOLD,
     best_threshold,
     category_gain,
     coded_share,
@@ -124,7 +127,8 @@ def test_gains_by_brute_force():
     nominal = np.concatenate([table.sum(axis=1), table.ravel()])
     before = entropy(table.sum(axis=1))
     expected = before - sum(c.sum() * entropy(c) for c in table.T) / table.sum()
-    assert category_gain(nominal, 0, 4, K, 0, 4, before, np.zeros(K)) == pytest.approx(expected)
+    for scale in (1.0, 1e-3):  # weights count by their shares
+        assert category_gain(scale * nominal, 0, 4, K, 0, 4, before, np.zeros(K)) == pytest.approx(expected)
     table[:, 1:] = 0.0
     nominal = np.concatenate([table.sum(axis=1), table.ravel()])
     assert category_gain(nominal, 0, 4, K, 0, 4, before, np.zeros(K)) == -np.inf
@@ -279,7 +283,11 @@ def test_it_is_the_authors_tree(seed, d, K, one_hot, most):
 
 
 def test_a_leaf_of_one_point_closes_for_good_in_the_authors_tree():
-    one, q, x = tree(Problem(2, 2, 4.0), grace_period=5, **CODED), np.zeros(2), as_contexts([0.5, -1.0])
+    one, q, x = (
+        tree(Problem(2, 2, 4.0), grace_period=5, **CODED | {"prior": 2.0}),
+        np.zeros(2),
+        as_contexts([0.5, -1.0]),
+    )
     one.update(x, 0, 9.0)
     one.update(x, 1, 9.0)  # two classes at one point: nothing to split by
     one.estimate(x, q)
@@ -290,7 +298,58 @@ def test_a_leaf_of_one_point_closes_for_good_in_the_authors_tree():
     assert one.state.sizes[0] == 1
     one.update(x, 0, 90.0)
     one.estimate(x, q)
-    np.testing.assert_allclose(q, [541 / 992, 451 / 992])
+    np.testing.assert_allclose(q, [542 / 994, 452 / 994])
+
+
+def test_a_leaf_of_one_point_begins_anew():
+    one, x = tree(Problem(1, 2, 4.0), **GROWING), as_contexts([0.5])
+    one.update(x, 0, 9.0)
+    one.update(x, 1, 9.0)
+    assert one.state.sizes.tolist() == [1, 1, 0]  # not split, and without statistics
+    assert one.state.nodes[0, SLOT] == -1
+
+
+def test_a_class_that_ends_at_the_threshold_is_all_below_and_one_that_begins_there_is_not_all_above():
+    one = tree(Problem(1, 2, 20.0), **GROWING)
+    for value, label in ((0.0, 0), (5.0, 0), (5.0, 1), (11.0, 1)):
+        one.update(as_contexts([value]), label, 3.0)
+    assert one.state.values[0, THRESHOLD] == 5.0  # of 1, 2, ..., 10
+    below = 6.0 * norm.cdf(-3.0 / math.sqrt(54.0 / 5.0))
+    leaves = [[6.0 + below, 6.0, below], [6.0 - below, -1.0, 6.0 - below]]
+    np.testing.assert_allclose(one.state.values[1:3, ATTEMPT:], leaves)
+    assert one.state.sizes.tolist() == [3, 1, 0]
+    one.update(as_contexts([4.0]), 0, 1.0)
+    assert one.state.sizes.tolist() == [3, 1, -1]  # the slot that was free is taken
+
+
+@pytest.mark.parametrize(("weight", "share"), [(0.4, [1.0, 0.0]), (0.5, [0.0, 1.0])])
+def test_a_category_without_a_branch_is_read_at_the_heaviest(weight, share):
+    """Below the root: a split at 0 with two leaves of this weight, and two leaves of 0.9; of equals the first."""
+    one, q = tree(Problem(5, 2, 4.0), one_hot=[4], prior=0.1), np.zeros(2)
+    nodes, values = one.state.nodes, one.state.values
+    nodes[0, : CHILD + 3] = NOMINAL, 0, -1, 1, 2, 3
+    nodes[1, : CHILD + 2] = NUMERIC, 1, -1, 4, 5
+    nodes[2:6, KIND], values[1, THRESHOLD] = LEAF, 0.0
+    values[2:6, CLASS:] = [0.9, 0.0], [0.0, 0.9], [0.0, weight], [weight, 0.0]
+    one.estimate(as_contexts([0.0, 0.0, 0.0, 1.0, 0.0]), q)
+    assert q.tolist() == share
+
+
+def test_a_class_of_weight_0_was_seen_but_is_none_to_split_off():
+    """Rounding may leave all of a class on one side of a split."""
+
+    def leaf(*weights, **settings):
+        given = {"grace_period": 5, "split_confidence": 0.5, "tie_threshold": 0.3} | settings
+        one = tree(Problem(2, len(weights), 4.0), **given)
+        one.state.values[0, CLASS:] = weights
+        for value, label in ((0.0, 1), (1.0, len(weights) - 1)):
+            one.update(as_contexts([value, value]), label, 3.0)
+        return one
+
+    assert leaf(0.0, -1.0).state.nodes[0, SLOT] == 0  # one class is no reason to reset a leaf
+    assert leaf(0.0, -1.0, **CODED).state.sizes[0] == 3
+    assert leaf(0.0, -1.0, -1.0).state.sizes[0] == 1  # at three classes the bound is above the tie
+    assert leaf(-1.0, 0.0, prior=1.0).state.values[0, CLASS:].tolist() == [-1.0, 6.0]
 
 
 @pytest.mark.parametrize(("rows", "slots"), [(5, 1), (4, 1), (5, 0), (6, 2)])
@@ -321,7 +380,7 @@ def test_a_prior_for_classes_not_seen():
     without, with_one = tree(problem), tree(problem, prior=1.0)
     for one in (without, with_one):
         one.estimate(x, q)
-        assert (q == q[0]).all()
+        assert q.tolist() == [1.0 if one is without else 1.0 / 3.0] * 3
         one.update(x, 1, 4.0)
     without.estimate(x, q)
     assert q.tolist() == [0.0, 1.0, 0.0]
@@ -332,15 +391,18 @@ def test_a_prior_for_classes_not_seen():
 
 def test_one_class_with_nearly_all_the_weight_keeps_a_leaf_whole():
     rng = np.random.default_rng(2)
-    problem, sizes = Problem(1, 2, 2.0), []
-    for share in (0.9, 1.0):
-        one = tree(problem, grace_period=5, split_confidence=0.9, tie_threshold=0.9, largest_share=share)
+    trees = [tree(Problem(1, 2, 2.0), **GROWING, largest_share=share) for share in (0.9, 0.95, 1.0)]
+
+    def feed(one, every):
         for i in range(400):
-            label = int(i % 20 == 19)
+            label = int(i % every == every - 1)
             one.update(as_contexts([label + 0.1 * rng.standard_normal()]), label, 1.0)
-        sizes.append(int(one.state.sizes[0]))
-    assert sizes[0] == 1
-    assert sizes[1] > 1
+
+    for one in trees:
+        feed(one, 20)
+    assert [bool(one.state.sizes[0] > 1) for one in trees] == [False, True, True]
+    feed(trees[0], 2)
+    assert trees[0].state.sizes[0] > 1  # it began anew each time
 
 
 def test_refusals():
@@ -351,6 +413,7 @@ def test_refusals():
         ({"largest_share": 1.5}, "largest_share"),
         ({"splits": "river"}, "splits"),
         ({"one_hot": [3, 2]}, "one_hot"),
+        ({"one_hot": [3, 0]}, "one_hot must be at least 1, got 0"),
         ({"one_hot": [3], "ordered": [1]}, "ordered"),
         ({"one_hot": [2, 2], "ordered": [1, 1]}, "ordered"),
         ({"grace_period": 0}, "grace_period must be at least 1"),
@@ -421,6 +484,7 @@ def test_blocks_are_read_as_single_contexts():
     np.testing.assert_array_equal(one.views(X), read)
     assert [one.view(x).values.tolist() for x in X] == read
     assert one.starts.tolist() == [0, 4, 9]  # three and four categories, and none of them
+    assert one.state.seen.shape == (4, 2 + 5 * 2 * 3 + 2 * 9)  # three columns of numbers, one of them ordered
 
 
 @pytest.mark.parametrize("column", range(5))
@@ -462,6 +526,13 @@ def test_a_threshold_at_the_least_value_is_within_a_classs_range(at, share):
 def test_values_whose_variance_underflows_are_all_above_a_threshold_below_the_largest():
     usual = getattr(gaussian_share, "py_func", gaussian_share)
     assert [usual(at * 1e-200, 5.0, 2e-200, 0.0, 1e-200, 3e-200) for at in (1.0, 2.0, 3.0)] == [0.0, 0.0, 1.0]
+    assert usual(2.0, 1.0, 2.0, 4.0, 1.0, 3.0) == 0.0  # nor has a weight of 1 a variance
+
+
+def test_the_authors_variance_is_at_least_1e_12_and_a_single_value_is_not_above_itself():
+    coded = getattr(coded_share, "py_func", coded_share)
+    assert coded(2.0, 5.0, 2.0, 0.0, 2.0, 2.0, True, np.zeros(1), 0) == 1.0
+    assert coded(2.0 + 1e-6, 5.0, 2.0, 0.0, 1.0, 3.0, True, np.zeros(1), 0) == pytest.approx(norm.cdf(1.0), rel=1e-9)
 
 
 @pytest.mark.parametrize(("tie", "nodes"), [(0.0, 1), (1e-9, 3)])
@@ -472,3 +543,4 @@ def test_a_lead_must_exceed_the_bound_or_the_bound_be_below_the_tie(tie, nodes):
     one.update(as_contexts([0.0, 0.0]), 0, 3.0)
     one.update(as_contexts([1.0, 1.0]), 1, 5.0)
     assert one.state.sizes[0] == nodes
+    assert one.state.nodes[0, FEATURE] == (1 if nodes == 3 else -1)  # of equals the last

@@ -135,6 +135,8 @@ def test_votes_to_come_are_counted_by_their_uniforms():
     assert counts[0].tolist() == [[0, 0, 0]] * 4
     assert counts[1].tolist() == [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
     assert counts[2].tolist() == [[2, 0, 0], [0, 2, 0], [0, 1, 1], [0, 0, 2]]
+    count_kernel(np.full((4, 2), top), 0.25 - 2.0**-54, counts)  # whose share of the rest is rounded to 1
+    assert counts[2].tolist() == [[0, 0, 2]] * 4
 
 
 def test_memory_changes_no_number_and_is_bounded(monkeypatch):
@@ -159,6 +161,8 @@ def test_a_pickle_remembers_nothing_and_says_the_same():
 
 def test_the_same_seed_draws_the_same():
     a, b, votes = SampledPotentials(20, 3, 0.1, 30), SampledPotentials(20, 3, 0.1, 30), np.array([2, 1, 1])
+    a.redraw(0)
+    np.testing.assert_array_equal(a.costs(9, votes, 0), b.costs(9, votes, 0))  # 0 is the first seed
     a.redraw(5)
     seen = a.costs(9, votes, 0)
     b.redraw(6)

@@ -9,7 +9,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 
-from banditlab.boosting.regression import BoostingRegression
+from banditlab.boosting.compiled_rounds import Scratch
+from banditlab.boosting.regression import BoostingRegression, RuleScratch, put_mass, vote
 from banditlab.bounds.boosting import boosting_regression
 from banditlab.errors import UsageError
 from banditlab.forecasters.aioli import AIOLI
@@ -153,14 +154,20 @@ def test_margins_beyond_the_clip_count_as_the_clip(regression_steps):
     assert far[2] / far[1] == pytest.approx(math.e)  # the other classes keep their odds
 
 
-def test_shares_that_vanish_come_back(regression_steps):
-    ours = Shares(regression_steps, clip=2.0)
-    p = ours.predict(np.array([1.0, 0.0, 0.0]), 0)
-    assert p[1] == p[2] > 0.0
-    assert p.sum() == pytest.approx(1.0)
-    p = ours.predict(np.array([0.75, 0.0, 0.25]), 1)
-    assert p[1] > 0.0
-    assert p[0] / p[2] == pytest.approx(3.0)
+@njit(cache=False)
+def voted(states, scratch, l, S):
+    put_mass(scratch, 0)
+    vote(states, scratch, 0, l, S)
+
+
+def test_shares_that_vanish_come_back():
+    states, scratch, S = BoostingRegression(1, clip=2.0).states, Scratch.of(1, 3, RuleScratch), np.zeros((1, 3))
+    for p, l in (([1.0, 0.0, 0.0], 0), ([0.75, 0.0, 0.25], 1)):
+        scratch.own.shares[:] = p
+        voted(states, scratch, l, S)
+        assert S.min() > 0.0
+        assert S.sum() == pytest.approx(1.0)
+        assert S[0, 1] == S[0, 2] if l == 0 else S[0, 0] / S[0, 2] == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize(("forecaster", "cls"), [("folklore", FOLKLORE), ("aioli", AIOLI)])

@@ -38,7 +38,7 @@ def states(n_votes, k, seed=0, count=25):
 def test_each_is_the_exact_potential_up_to_its_draws(k, edge):
     draws = 4_000
     phi, exact = of(k=k, edge=edge, draws=draws), ExactPotentials(100, k, edge)
-    for m, votes, label in states(100, k):
+    for m, votes, label in [*states(100, k), *states(4, k)]:
         p = exact(m, votes, label)
         assert abs(phi(m, votes, label) - p) <= 4.5 * math.sqrt(max(0.0, p * (1 - p)) / draws) + 1e-12
 
@@ -55,6 +55,12 @@ def test_over_seeds_estimates_scatter_as_independent_draws_do():
     assert abs(one.mean() - p) <= 4 * math.sqrt(p * (1 - p) / 50 / seeds)
     assert one.var() == pytest.approx(p * (1 - p) / 50, rel=4 * math.sqrt(2 / seeds))
     assert abs(np.corrcoef(one, two)[0, 1]) <= 4 / math.sqrt(seeds)
+
+
+def test_a_seeds_potentials_are_on_record():
+    """A draw of eight classes takes up to seven uniforms, four a call of the generator."""
+    phi, others = of(n_votes=30, draws=1_000), [4, 3, 3, 2, 2, 1, 0]
+    assert [phi(m, np.array([own, *others]), 0) for m, own in ((9, 6), (17, 7), (25, 8))] == [0.112, 0.057, 0.026]
 
 
 def test_a_state_keeps_its_potential_whoever_asks_and_when(monkeypatch):
@@ -137,6 +143,7 @@ def test_a_pickle_takes_no_potential_along():
     said = phi.costs(50, votes, 0)
     again = pickle.loads(pickle.dumps(phi))
     assert len(pickle.dumps(phi)) < 300
+    np.testing.assert_array_equal(again.costs(50, votes, 0), of(0).costs(50, votes, 0))  # 0 is the first seed
     again.redraw(1)
     np.testing.assert_array_equal(again.costs(50, votes, 0), said)
     again.redraw(2)

@@ -90,7 +90,7 @@ def test_trees_at_their_limits_are_trees() -> None:
         ({"nodes": {(0, 3): 0}}, "the nodes do not form a tree"),
         ({"nodes": {(2, 3): 0, (2, 5): -1}}, "the nodes do not form a tree"),
         ({"nodes": {(1, 2): 3}}, "a leaf has a slot that does not exist"),
-        ({"nodes": {(1, 2): CLOSED - 1}}, "a leaf has a slot that does not exist"),
+        ({"nodes": {(1, 2): -3}}, "a leaf has a slot that does not exist"),
         ({"nodes": {(0, 2): 1}}, "a split has a slot"),
         ({"nodes": {(0, 2): 0}}, "a split has a slot"),
         ({"nodes": {(3, 2): 0}}, "two leaves have the same slot"),

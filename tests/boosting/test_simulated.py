@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -40,6 +41,23 @@ def test_random_draws_from_u_gamma(k, edge):
     assert (np.abs(counts / T - expected) <= 4 * np.sqrt(expected * (1 - expected) / T) + 1e-12).all()
 
 
+@pytest.mark.parametrize(
+    ("edge", "u", "said"), [(0.5, 0.49, 2), (0.5, 0.5, 0), (0.5, 0.74, 1), (0.25 - 2.0**-54, 1.0 - 2.0**-53, 3)]
+)
+def test_the_label_has_uniforms_below_the_edge_and_every_class_a_part_of_the_rest(edge, u, said):
+    weak = learner(4, edge=edge)
+    weak.rng = SimpleNamespace(random=lambda: u)
+    weak.peek(2)
+    assert weak.predict(NOTHING) == said
+
+
+def test_the_adversary_may_spend_all_it_has():
+    weak = learner(2, behaviour="adversarial")
+    weak.update(NOTHING, 0, 1.0)  # before it predicted there is nothing to pay
+    weak.peek(0)
+    assert (weak.predict(NOTHING), weak.account) == (1, 1.0)
+
+
 @pytest.mark.parametrize(("k", "edge", "excess"), [(2, 0.1, 1.0), (3, 0.3, 1.0), (8, 0.05, 20.0)])
 def test_adversarial_meets_equation_1_at_every_time_and_leaves_little(k, edge, excess):
     rng, weak = np.random.default_rng(2), learner(k, edge=edge, behaviour="adversarial", excess=excess)
@@ -49,7 +67,7 @@ def test_adversarial_meets_equation_1_at_every_time_and_leaves_little(k, edge, e
         D = rows(rng, k, label)
         weak.peek(label)
         paid_now = D[label, weak.predict(NOTHING, D)]
-        weak.update(NOTHING, label, weight if D[label].any() else 0.0)
+        weak.update(NOTHING, label, weight)
         paid += weight * paid_now
         fair += weight * (1 - edge) / k * float(D[label].any())
         assert paid <= fair + excess + 1e-9, t
@@ -79,7 +97,7 @@ def test_costs_are_taken_above_the_labels_and_by_their_share():
     raw, cut, blind = (learner(k, edge=0.2, behaviour="adversarial") for _ in range(3))
     for _ in range(300):
         label, D = int(rng.integers(k)), rows(rng, k, int(rng.integers(k)))
-        for weak, costs in ((cut, D), (raw, 7.0 * D - 3.0), (blind, None)):
+        for weak, costs in ((cut, D), (raw, 0.25 * D - 3.0), (blind, None)):
             weak.peek(label)
             last = weak.predict(NOTHING, costs)
             weak.update(NOTHING, label, 1.0)

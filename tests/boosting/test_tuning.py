@@ -42,6 +42,7 @@ def test_seed_1_begins_as_numpys_best_known_numbers():
     assert grace == pytest.approx(5 + 15 * 0.7203244934421581, rel=1e-12)
     assert tie == pytest.approx(0.01 * 90**0.00011437481734488664, rel=1e-12)
     assert booster._scales == pytest.approx([0.1 * (5 + 195 * 0.30233257263183977)], rel=1e-12)
+    assert build(BestSingle, tuning_seed=2**32 - 1).tuning_seed == 2**32 - 1
 
 
 @pytest.mark.parametrize("cls", BOOSTERS)

@@ -380,6 +380,8 @@ RESET = "reset must take (*, seed=None, options=None) and return (observation, i
         (_Old, 50, f"{STEP}; Gymnasium cannot read what it returned: not enough values to unpack (expected 5, got 4)"),
         (_WithoutInfo, None, f"{STEP}, info a dict, got None"),
         (_Bare, None, f"{RESET}, got a ndarray"),
+        (type("_Three", (_Largest,), {"reset": lambda self, **given: (0, {}, 0)}), None, f"{RESET}, got 3 values"),
+        (type("_Two", (_Largest,), {"reset": lambda self, **given: (0, None)}), None, f"{RESET}, got 2 values"),
         (_Unseeded, None, f"{RESET}: _Unseeded.reset() got an unexpected keyword argument 'seed'"),
         (_Spoken, None, "the reward of round 1 is not a finite number: it must be 0 or 1, or finite with right_above"),
     ],

@@ -108,9 +108,11 @@ def test_what_is_filled_in_unknown_or_refused_is_counted(imputing: Path, tmp_pat
 def test_the_description_names_columns_types_and_categories(imputing: Path, policy_file: Path) -> None:
     from banditlab.policy.openapi import schema
 
-    row = schema(Policy.load(imputing).describe(), 10, False)["paths"]["/decide"]["post"]["requestBody"]["content"][
-        "application/json"
-    ]["schema"]["properties"]["row"]
+    post = schema(Policy.load(imputing).describe(), 10, False)["paths"]["/decide"]["post"]
+    forms = [each["content"]["application/json"]["schema"] for each in (post["requestBody"], post["responses"]["200"])]
+    row, choice = forms[0]["properties"]["row"], forms[1]["properties"]
+    assert (post["requestBody"]["required"], choice["cost"]["minimum"]) == (True, 0)
+    assert choice["probability"] == {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
     assert row["properties"]["größe"]["examples"] == ["größer", "klein"]
     assert "number" in row["properties"]["age"]["type"]
     assert (row["required"], row["additionalProperties"]) == ([], False)

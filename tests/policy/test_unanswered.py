@@ -430,8 +430,7 @@ def test_the_status_of_a_log_whose_silence_is_wrong(policy_file: Path, tmp_path:
         assert status.delays.tolist() == [0.0]
         assert "closed as wrong: 2 decisions without an answer within 30 min" in status.lines()
         draw_status(status, tmp_path / "status.svg")
-    status = status_of_log(log)
-    assert (status.feedback, status.closed) == (1, 2)
+    assert (status_of_log(log).feedback, status_of_log(log).closed) == (1, 2)
 
 
 def test_the_status_leaves_out_what_was_not_answered_in_the_time_set(

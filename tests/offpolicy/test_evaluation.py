@@ -228,6 +228,8 @@ def test_propensities_that_are_too_small_by_far_are_noticed() -> None:
     assert "lower bound is above the upper one" in found.reason
     assert all(math.isnan(x) for x in (found.value, found.low, found.high))
     assert found.mean_weight == 5.0
+    found = evaluate(Log([0] * 800, [0] * 800, [0.1] * 800, [[1.0, 0.0]] * 800))
+    assert (found.low, found.high, found.value, found.reason) == (0.0, 0.0, 0.0, "")  # bounds may meet
 
 
 # -------------------------------------------------------------------------------------------------------------- faults

@@ -315,11 +315,11 @@ def test_a_class_comes_and_goes(policy: Policy) -> None:
 
 def test_a_name_of_another_type_is_told_from_the_class() -> None:
     numbers = Core(make_agent("uniform", Problem(2, 3, 1.0), seed=0), [1, 2, 2.5], np.random.default_rng(0))
-    texts = Core(make_agent("uniform", Problem(2, 2, 1.0), seed=0), ["1", "True"], np.random.default_rng(0))
+    texts = Core(make_agent("uniform", Problem(2, 2, 1.0), seed=0), [f"{10**57}", "True"], np.random.default_rng(0))
     for core, name, message in (
         (numbers, "1", "no class is called '1'; did you mean the number 1?"),
         (numbers, "2.5", "no class is called '2.5'; did you mean the number 2.5?"),
-        (texts, 1, "no class is called 1; did you mean the text '1'?"),
+        (texts, 10**57, f"no class is called {10**57}; did you mean the text '{10**57}'?"),  # 60 characters
         (texts, True, "no class is called True; did you mean the text 'True'?"),
     ):
         with pytest.raises(UsageError) as error:

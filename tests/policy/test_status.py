@@ -122,7 +122,6 @@ def test_pictures_show_the_numbers_of_a_status_and_of_an_evaluation(monkeypatch:
     [bar], [text] = right.patches, right.texts
     assert (bar.get_x(), bar.get_width(), bar.get_height()) == (0.0, 0.2, 0.25)
     assert (text.get_text(), text.get_position()) == ("3", (0.1, 0.25))
-
     found = {"ips": 0.1, "snips": 0.2, "direct": 0.3, "doubly_robust": 0.4, "value": 0.5, "low": 0.35, "high": 0.6}
     made = SimpleNamespace(logged=0.45, evaluation=SimpleNamespace(**found, standard_error=0.1, rounds=1000))
     draw_evaluation(made, "uniform", "b.svg")  # type: ignore[arg-type]

@@ -57,10 +57,8 @@ def ranking_so_far(results: Results, planned: Mapping[tuple[str, str], int]) -> 
         }
         waiting = [label for (place, label) in planned if place == arena.environment and label not in counts]
         tables.append((data_title(arena.environment), rows, counts, waiting, constant_name(arena), arena.noun))
-    missing = results.missing
     failures = [f"{f.player} on {f.environment}, repetition {f.repetition}: {f.error}" for f in results.failures]
-    failed_runs = sum(not failure.is_comparator for failure in results.failures)
     return render(
-        "live_ranking.html.j2", tables=tables, done=results.planned - missing - failed_runs,
-        planned=results.planned, missing=missing, failures=failures[:MOST_FAILURES], failed=len(failures),
+        "live_ranking.html.j2", tables=tables, done=done.total(), planned=results.planned, missing=results.missing,
+        failures=failures[:MOST_FAILURES], failed=len(failures),
     )  # fmt: skip

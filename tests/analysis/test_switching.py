@@ -20,7 +20,7 @@ def report(out: Path, **more: Any) -> tuple[Sweep, str]:
     data = {
         "rounds": T,
         "repetitions": 2,
-        "norm_bounds": [B],
+        "norm_bounds": [1.0, B],
         "checkpoints": [50, T],
         "environment": [{"id": "banditlab/Logistic-v0", "n_features": 3, "n_classes": 3, "norm_bound": B}],
         "agent": [{"id": "banditron"}, {"id": "uniform"}],

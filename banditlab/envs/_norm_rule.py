@@ -43,13 +43,13 @@ class NormRule(NamedTuple):
     @classmethod
     def of(cls, raw: Floats, recipe: Recipe, source: str) -> Self:
         """Return the rule for features (n, d'), or raise a UsageError if they are all zeros."""
-        e = 0 if recipe.scaling == "rowwise" else int(exponent(np.abs(raw).max()))
+        e = int(exponent(np.abs(raw).max()))
         Y = divided(raw, e)
         largest = reach = float(np.sqrt((Y * Y).sum(axis=1).max()))
         if largest == 0.0:
             raise UsageError(f"{source}: every feature is zero in every row, so all rows are equal")
         if recipe.scaling == "rowwise":
-            return cls(True, 0, reach, 1.0, 0.0, 1.0, True, recipe.intercept)
+            return cls(True, 0, float(divided(reach, -e)), 1.0, 0.0, 1.0, True, recipe.intercept)
         one = 0.0
         if recipe.intercept and recipe.scaling in ("standard", "maxabs", "robust"):
             one = float(divided(1.0, e))
@@ -64,7 +64,8 @@ class NormRule(NamedTuple):
 
     def rows(self, raw: Floats) -> Floats:
         """Return the contexts (n, d) made from features (n, d'). The array of the features may be overwritten."""
-        Y = divided(raw, self.exponent)
+        e = exponent(np.abs(raw).max(axis=1, initial=0.0))[:, None] if self.rowwise else self.exponent
+        Y = divided(raw, e)
         with np.errstate(over="ignore"):
             norms = np.sqrt((Y * Y).sum(axis=1))
         if self.rowwise:

@@ -71,7 +71,10 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
         _scale(X, low, high)
     rowwise = scaling == "rowwise"
     e = exponent(np.abs(X.data).max(initial=0.0))
-    X.data = np.arcsinh(X.data) if rowwise else divided(X.data, e)
+    if rowwise:
+        X.data = np.arcsinh(X.data)
+        e = np.repeat(exponent(abs(X).max(axis=1).toarray().ravel()), np.diff(X.indptr))
+    X.data = divided(X.data, e)
     norms = np.sqrt(X.power(2).sum(axis=1))
     largest = float(norms.max())
     if largest == 0.0:

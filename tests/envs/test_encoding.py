@@ -230,6 +230,15 @@ def test_rowwise_looks_at_no_other_row():
     assert x[0] / x[4] == pytest.approx(np.arcsinh(frame["age"][0]) / np.arcsinh(frame["spent"][0]))
 
 
+def test_rowwise_rows_have_norm_1_however_small_they_are():
+    frame = pd.DataFrame({"a": [3e-200, 3.0, 0.0], "b": [4e-200, -1.0, 5e-324]})
+    for rows in (frame, frame[::2]):
+        encoder = Encoder.fit(rows, scaling="rowwise", intercept=False)
+        np.testing.assert_allclose(np.linalg.norm(encoder.transform(rows), axis=1), 1.0, rtol=1e-11)
+        np.testing.assert_allclose(encoder.encode(rows_of(rows)[0]), [0.6, 0.8], rtol=1e-11)
+        np.testing.assert_allclose(encoder.encode({"a": 0.0, "b": 0.0}), 0.0)
+
+
 def test_fifteen_columns_take_well_under_a_hundred_microseconds():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({f"x{j}": rng.normal(size=100) for j in range(10)})

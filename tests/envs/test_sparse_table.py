@@ -93,6 +93,14 @@ def test_rows_are_those_of_the_dense_table(file, small_ones_too, monkeypatch, se
     np.testing.assert_array_equal(sparse.labels(), dense.labels())
 
 
+def test_rows_of_tiny_numbers_have_norm_1_rowwise(file, small_ones_too):
+    X, y = entries()
+    X.data *= np.where(np.arange(X.nnz) % 2, 1e-200, 1e-300)
+    table = Table(path=file(X, y), scaling="rowwise", intercept=False)._table
+    norms = np.sqrt(table.X.power(2).sum(axis=1))
+    np.testing.assert_allclose(norms[norms > 0.0], 1.0, rtol=1e-11)
+
+
 @pytest.mark.parametrize("case", ["negative", "gap"])
 def test_a_table_that_the_recipe_fills_becomes_dense(file, small_ones_too, case):
     X, y = entries(negative=case == "negative")

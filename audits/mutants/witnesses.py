@@ -16,8 +16,8 @@ ALSO = {
     "checks": ["tests/envs/test_foreign.py"],
     "cli": ["tests/analysis/test_live.py"],
     "comparison": ["tests/cli/test_new_users_tables.py", "tests/cli/test_cli.py"],
-    "engine": ["tests/lab", "tests/cli"],
-    "envs": ["tests/policy/test_rows.py"],
+    "engine": ["tests/lab", "tests/cli", "tests/analysis/test_switching.py", "tests/envs/test_units.py"],
+    "envs": ["tests/policy/test_rows.py", "tests/cli/test_messy_tables.py"],
     "players": ["tests/checks", "tests/engine/test_play.py", "tests/lab"],
     "results": ["tests/engine/test_sweep.py", "tests/engine/test_stale_inputs.py"],
 }

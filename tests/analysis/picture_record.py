@@ -117,9 +117,10 @@ def on_paper(figure: Any) -> str:
         told.append({"legend": texts, "sizes": sizes, "handles": [line(each) for each in legend.get_lines()]})
     for ax in figure.axes:
         ticks = [*ax.xaxis.majorTicks[:1], *ax.yaxis.majorTicks[:1]]
+        scale = f"{ax.get_yscale()}{getattr(ax.yaxis.get_transform(), 'linthresh', '')}"
         told.append({
             "shown": ax.get_visible(), "title": [ax.get_title(loc=at) for at in ("left", "center")],
-            "labels": [ax.get_xlabel(), ax.get_ylabel()], "scales": [ax.get_xscale(), ax.get_yscale()],
+            "labels": [ax.get_xlabel(), ax.get_ylabel()], "scales": [ax.get_xscale(), scale],
             "limits": [numbers(ax.get_xlim()), numbers(ax.get_ylim())],
             "ticks": [numbers(ax.get_xticks()), numbers(ax.get_yticks())],
             "named": [[t.get_text() for t in ax.get_xticklabels()], [t.get_text() for t in ax.get_yticklabels()]],

@@ -13,6 +13,7 @@ from banditlab.analysis import formats, load, relative
 from banditlab.analysis.across import Across, Pair
 from banditlab.analysis.arena import Arena, Pick, arenas
 from banditlab.analysis.curves import Curve, Grid, Panel
+from banditlab.analysis.settings import is_absent
 from banditlab.analysis.summary import Standing
 from banditlab.analysis.tables import COMPARATOR_COLUMNS
 from banditlab.errors import UsageError
@@ -120,6 +121,7 @@ def test_values_that_follow_from_others_are_not_named(new_folder):
     for bound in (1.0, 10.0):
         folder.add_run("newtron", 0, 10.0, written={"norm_bound": bound}, resolved={"beta": 1 / bound})
     assert settings_of(folder, "newtron") == ["B=1", "B=10"]
+    assert [is_absent(value) for value in (None, pd.NA, math.nan, 0.0, "")] == [True, True, True, False, False]
 
 
 def test_a_word_that_was_written_is_the_setting(new_folder):

@@ -85,8 +85,7 @@ def test_facts_of_data() -> None:
     assert formats.facts_of_data(facts, 500) == f"{said}; 3.33 passes"
     del facts["largest"]
     assert formats.facts_of_data(facts, 150) == "150 rows, d = 5, K = 3; 1 pass"
-    facts["text"] = 1.0
-    assert formats.facts_of_data(facts, 150).endswith("; text features are fitted on the whole table")
+    assert formats.facts_of_data(facts | {"text": 1.0}, 150).endswith("; text features are fitted on the whole table")
 
 
 def test_titles_leave_out_what_all_of_a_name_share() -> None:

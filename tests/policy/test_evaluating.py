@@ -314,7 +314,7 @@ def test_a_policy_whose_actions_were_hardly_logged_is_warned_of(
     table = {"action": i // 199, "reward": 1, "propensity": propensity, "best": np.where(i % 4, 0, 2), "x": i / 200}
     pd.DataFrame(table).to_csv(file, index=False)  # action 0 was always drawn, and action 2 could not be
     notes = " ".join(evaluate_log(str(file), policy).notes)
-    assert re.findall("the mean of the weights is (.*) and should be near 1.00", notes) == warned
+    assert re.findall("the mean of the weights is (.*) and should be", notes) == warned
 
 
 # ----------------------------------------------------------------------------------------------------------- bad logs

@@ -623,7 +623,7 @@ def played(table: Path, folder: Path, *agents: dict[str, Any]) -> Path:
 
 
 def test_the_best_of_a_comparison_is_trained(table: Path, tmp_path: Path) -> None:
-    plain = played(table, tmp_path / "plain", {"id": "linucb"}, {"id": "uniform"}, {"id": "perceptron"})
+    plain = played(table, tmp_path / "plain", {"id": "linucb"}, {"id": "uniform"})
     assert best_setting(plain) == ("linucb", {})
     grid = played(table, tmp_path / "grid", {"id": "linucb", "grid": {"confidence": [0.1, 50.0]}}, {"id": "uniform"})
     told = Policy.train(table, "offer", best_of=grid).describe()

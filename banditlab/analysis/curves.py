@@ -111,7 +111,7 @@ def relative_panels(arena: Arena) -> list[Panel]:
         if rows.empty:
             continue
         curves = _curves(rows, chosen, "relative_expected", "relative_expected_high")
-        bound = float(group["norm_bound"].max())
+        bound = float(group["norm_bound"].iloc[0])
         references = [] if arena.scale is None else relative_panels(arena.scale)
         curves = [c for panel in references if panel.norm_bound == bound for c in panel.curves] + curves
         panels.append(Panel(bound, curves))

@@ -90,9 +90,9 @@ def unpacked(path: str, data: bytes) -> bytes:
             raise UsageError(f"{path}: not a gzip file")
         return data
     most = limit(UNPACKED)
-    told = int.from_bytes(data[-4:], "little")  # the length field of the last member, not yet verified
-    if told <= MOST_PACKED * len(data):  # otherwise the file is damaged, which decompression reports
-        refuse_beyond(UNPACKED, told, f"{path}: {len(data):,} bytes unpack to {told:,}")
+    size = int.from_bytes(data[-4:], "little")  # the length field of the last member, not yet verified
+    if size <= MOST_PACKED * len(data):  # otherwise the file is damaged, which decompression reports
+        refuse_beyond(UNPACKED, size, f"{path}: {len(data):,} bytes unpack to {size:,}")
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
             parts, size = [], 0

@@ -210,9 +210,9 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
     if counts and is_sorted:
         return Note(name, "probable leak", "row number of a table sorted by label", drop)
     if y is not None and len(y) >= LEAST_ROWS:
-        told = told_alone(column, y)
-        if told >= GIVEN_AWAY and told > 1.0 - (1.0 - _most_frequent(y)) / 4.0:
-            return Note(name, "probable leak", f"alone predicts {100 * told:.1f} % of labels", drop, gives_away=True)
+        share = share_alone(column, y)
+        if share >= GIVEN_AWAY and share > 1.0 - (1.0 - _most_frequent(y)) / 4.0:
+            return Note(name, "probable leak", f"alone predicts {100 * share:.1f} % of labels", drop, gives_away=True)
     if counts:
         return Note(name, "index-like", "counts the rows", drop)
     if role == "nominal" and not asked and are_dates(pd.Series(column.names[: 1 + len(column.names) // 2])):
@@ -273,7 +273,7 @@ def _most_frequent(y: Labels) -> float:
     return float(np.bincount(y).max() / len(y))
 
 
-def told_alone(column: Column, y: Labels) -> float:
+def share_alone(column: Column, y: Labels) -> float:
     """Return the fraction of labels y (n,) that the column alone predicts correctly, by cross-fitting.
 
     For a nominal column, the prediction is the most frequent class among the other rows with the same category. For

@@ -12,7 +12,7 @@ import pytest
 from banditlab.envs import Table
 from banditlab.envs._columns import Column, are_dates
 from banditlab.envs.files import has_header, stored_table
-from banditlab.envs.survey import about_classes, likeliest, logged_decisions, range_of, survey, told_alone
+from banditlab.envs.survey import about_classes, likeliest, logged_decisions, range_of, share_alone, survey
 from banditlab.errors import UsageError
 
 N = 240
@@ -130,13 +130,13 @@ def test_a_leak_tells_nearly_all_labels_and_more_than_three_quarters_of_rare_one
 
 def test_how_many_labels_a_column_tells():
     y = (np.arange(50) < 20).astype(int)
-    assert told_alone(Column("x", np.arange(50), 50), y) == 0.6  # one row of each category: the most frequent class
-    assert told_alone(Column("x", np.where(y, 1.7e308, -1.7e308)), y) == 1.0
-    assert told_alone(Column("x", np.where(np.arange(50) == 7, 1e200, np.arange(50.0))), y) > 0.9  # 7 is one of them
-    told = [
-        told_alone(Column("x", np.arange(n) % K * 1.0), np.arange(n) % K) for n, K in ((52, 13), (51, 13), (52, 14))
+    assert share_alone(Column("x", np.arange(50), 50), y) == 0.6  # one row of each category: the most frequent class
+    assert share_alone(Column("x", np.where(y, 1.7e308, -1.7e308)), y) == 1.0
+    assert share_alone(Column("x", np.where(np.arange(50) == 7, 1e200, np.arange(50.0))), y) > 0.9  # 7 is one of them
+    shares = [
+        share_alone(Column("x", np.arange(n) % K * 1.0), np.arange(n) % K) for n, K in ((52, 13), (51, 13), (52, 14))
     ]
-    assert np.isnan(told).tolist() == [False, True, True]  # four rows of a class are enough
+    assert np.isnan(shares).tolist() == [False, True, True]  # four rows of a class are enough
 
 
 def test_what_is_said_of_classes():

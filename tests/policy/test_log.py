@@ -117,10 +117,10 @@ def test_feedback_in_one_commit_counts_once(policy_file: Path, log: Path, monkey
     with Policy.open(policy_file, log) as policy:
         choice, other = policy.decide(ROW), policy.decide(ROW)
         assert [int(each.id[:12], 16) for each in (choice, other)] == [1, 2]  # their places in the log
-        told = policy.feedback_many([(choice.id, True), (other.id, True), (choice.id, False), ("x", True)])
-        assert told[:2] == [None, None]
-        assert "already" in str(told[2])
-        assert "no decision" in str(told[3])
+        answers = policy.feedback_many([(choice.id, True), (other.id, True), (choice.id, False), ("x", True)])
+        assert answers[:2] == [None, None]
+        assert "already" in str(answers[2])
+        assert "no decision" in str(answers[3])
         with policy.together():
             inner = policy.decide(ROW)
             policy.feedback(inner.id, True)

@@ -590,7 +590,7 @@ def test_the_summary_is_what_was_played(policy: Policy, table: Path) -> None:
     assert summary_line(by_chance).endswith("; by chance: 66.7%")
 
 
-def test_costs_of_actions_are_trained_spent_and_told() -> None:
+def test_costs_of_actions_are_trained_spent_and_described() -> None:
     rng = np.random.default_rng(0)
     frame = pandas.DataFrame({"kind": rng.choice(["code", "chat"], 60), "a": rng.random(60), "b": rng.random(60)})
     frame["usd_a"] = frame["usd_b"] = rng.random(60)

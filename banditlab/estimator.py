@@ -75,9 +75,10 @@ class ScaledContexts:
         )
         X = divided(X, self._exponent)
         if self.scaling == "standardize":
-            self._offset = X.mean(axis=0)
             # A feature that varies only by rounding errors is constant; its computed deviation is noise.
             constant = np.ptp(X, axis=0) <= 10.0 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
+            # Its computed mean may differ from it, by more than the other features if it is large.
+            self._offset = np.where(constant, X[0], X.mean(axis=0))
             self._scale = np.where(constant, 1.0, X.std(axis=0))
         self._bring_to_one(largest_norm((X - self._offset) / self._scale))
 

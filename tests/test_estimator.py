@@ -187,6 +187,15 @@ def test_sparse_rows_are_standardised_without_a_shift(value: float) -> None:
     )
 
 
+@pytest.mark.parametrize("value", [0.1, 1e99, -1e300])
+def test_a_constant_column_of_any_size_is_zero(value: float) -> None:
+    rows = np.column_stack([X, np.full(len(X), value)])
+    contexts = OnlineClassifier(random_state=0).fit(rows, Y)._map(rows)
+    expected = OnlineClassifier(random_state=0).fit(X, Y)._map(X)
+    np.testing.assert_allclose(contexts[:, : X.shape[1]], expected[:, :-1], rtol=1e-12)
+    np.testing.assert_array_equal(contexts[:, X.shape[1]], 0.0)
+
+
 @pytest.mark.slow
 def test_the_grid_of_b_grid_reaches_the_norm_bound() -> None:
     assert OnlineClassifier("b-grid", norm_bound=100.0).fit(X, Y).forecaster_.size == 10  # 1/4 ... 128

@@ -30,12 +30,11 @@ from banditlab.numerics.lookahead import (
     read_one_ahead,
     update_ahead,
 )
-from banditlab.numerics.low_rank import LARGE, WHOLE, LowRank, all_forms, any_downdate, any_product, low_rank, rows
+from banditlab.numerics.low_rank import LARGE, LowRank, all_forms, any_downdate, any_product, low_rank
 from banditlab.numerics.low_rank import whole as all_as_whole
 from banditlab.numerics.packed_symmetric import (
     Floats,
     Point,
-    dense,
     identities,
     inner,
     pad,
@@ -94,17 +93,6 @@ def inverses(scales: NDArray[np.float64], d: int) -> Inverses:
         return Inverses(P, zeros(M, D), point(d), zeros(D), None, None)
     m = LONG_STRETCH if d >= 512 else SHORT_STRETCH
     return Inverses(P, zeros(M, D), point(d), zeros(D), ahead(M, d, m), low_rank(scales, d, m))
-
-
-def dense_inverses(inverses: Inverses, d: int) -> Floats:
-    """Return the matrices :math:`P_i` (M, d, d) of any form."""
-    P, low = dense(inverses.P, d), inverses.low
-    if low is not None:
-        for i in range(len(P)):
-            if low.ranks[i] != WHOLE:
-                F = rows(low, inverses.P, i)[:, -d:]
-                P[i] = low.scales[i] * np.eye(d) + low.sign * F.T @ F
-    return P
 
 
 @inline

@@ -19,6 +19,7 @@ from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
 from banditlab.players.rounds import no_prefetch
 from banditlab.problem import Problem
+from tests.numerics.dense_inverses import dense_inverses
 
 pytestmark = pytest.mark.slow  # large problems are played by kernels of their own, which take long to compile
 PLAYERS = [
@@ -60,7 +61,7 @@ def assert_same(agent, other):
         assert ours.ahead is None or ours.ahead.place[0] == 0
         assert theirs.ahead is None
         d = ours.H.shape[1] if ours.low is None else ours.low.d
-        matrices = tuple(class_inverses.dense_inverses(each, d) for each in (ours, theirs))
+        matrices = tuple(dense_inverses(each, d) for each in (ours, theirs))
         for A, B in (matrices, (ours.H, theirs.H)):
             np.testing.assert_allclose(A, B, rtol=0, atol=1e-9 * max(1e-300, np.abs(B).max()))
     for name in ("points", "winner", "rounds", "tally"):

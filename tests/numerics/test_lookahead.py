@@ -10,6 +10,7 @@ from banditlab.numerics import packed_symmetric as packed
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import njit
 from banditlab.numerics.low_rank import WHOLE, rows
+from tests.numerics.dense_inverses import dense_inverses
 
 pytestmark = pytest.mark.slow
 """Quick tests play agents whose blocks look ahead: test_looking_ahead."""
@@ -109,7 +110,7 @@ def assert_symmetric(models, d):
 
 
 def assert_near(models, other, d):
-    for ours, theirs in ((module.dense_inverses(models, d), other[0]), (models.H[:, -d:], other[1])):
+    for ours, theirs in ((dense_inverses(models, d), other[0]), (models.H[:, -d:], other[1])):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * max(1.0, np.abs(theirs).max()))
 
 
@@ -154,7 +155,7 @@ def test_what_is_no_number_stays_in_the_model_that_learnt_it(monkeypatch, value)
     alone, models = made(monkeypatch, np.ones(K), d, 0), made(monkeypatch, np.ones(K), d, 32)
     for each in (alone, models):
         play(each, as_contexts(broken), e, as_contexts(broken), chosen, targets, weights)
-    P = module.dense_inverses(models, d)
+    P = dense_inverses(models, d)
     assert np.isnan(P[0]).any()
     np.testing.assert_allclose(P[1:], packed.dense(alone.P, d)[1:], rtol=0, atol=1e-9)
     np.testing.assert_allclose(models.H[1:], alone.H[1:], rtol=0, atol=1e-9)

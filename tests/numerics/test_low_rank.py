@@ -15,6 +15,7 @@ from banditlab.players.agent import Trace
 from banditlab.players.saved import Fields, restored
 from banditlab.policy.growing import grown
 from banditlab.problem import Problem
+from tests.numerics.dense_inverses import dense_inverses
 
 
 def made(scales, d, m=16):
@@ -62,7 +63,7 @@ def test_any_number_of_lessons_is_the_explicit_inverse(d, r, sparse):
         np.testing.assert_allclose(v[-d:], exact @ x, rtol=0, atol=1e-12)
         assert not v[:-d].any()
     models = class_inverses.Inverses(P, v[None], point, v, None, low)
-    np.testing.assert_allclose(class_inverses.dense_inverses(models, d)[0], exact, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(dense_inverses(models, d)[0], exact, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("r", [0, 1, 5, 8, 15, 16])
@@ -142,7 +143,7 @@ def test_a_class_more_whether_models_are_kept_as_rows_or_not(K):
         agent.play_block(X, rng.integers(0, K, n), Trace.empty(n))
         wide = grown(agent)
         assert [each.state.inverses.low is None for each in (agent, wide)] == [K < 10, K < 9]
-        P, more = (class_inverses.dense_inverses(each.state.inverses, d) for each in (agent, wide))
+        P, more = (dense_inverses(each.state.inverses, d) for each in (agent, wide))
         np.testing.assert_array_equal(more[:K], P)
         np.testing.assert_array_equal(more[K], np.eye(d) / agent.regularization)
         decisions = [each.act(X[0]) for each in (agent, wide)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -21,6 +20,8 @@ AUTO_RATE = 1.0
 """`learning_rate = "auto"` in units of :math:`1/R`."""
 FLOOR = 1e-12
 """Initial value of the sums of squared gradients, in units of :math:`R^2`; avoids 0/0."""
+GUESS = 0x5FE6EB50C7B537A9
+"""The bits of a float64 number s, halved and subtracted from this, are those of 1/sqrt(s) to 3.5 %."""
 LEAST = 1e-50
 """The smallest probability by which a gradient is divided, so no square overflows for R up to 1e100. Such a gradient
 dominates the sum of squares, so the step is the same."""
@@ -49,6 +50,18 @@ def act_kernel(state, x, u, p, payload):
 
 
 @njit
+def inverse_root(s):
+    r"""Return :math:`1/\sqrt{s}` of a normal number above 0, to a few units in the last place.
+
+    Newton's iteration from a guess that halves the exponent. Processors have one slow unit for roots and divisions.
+    """
+    y = np.int64(GUESS - (np.float64(s).view(np.int64) >> 1)).view(np.float64)
+    for _ in range(4):  # the relative error e becomes 3/2 e^2
+        y *= 1.5 - 0.5 * s * y * y
+    return y
+
+
+@njit
 def adagrad(V, G, k, r, x):
     r"""Update :math:`G_k \mathrel{+}= g^2` and :math:`V_k \mathrel{-}= g / \sqrt{G_k}`, entry by entry.
 
@@ -58,7 +71,7 @@ def adagrad(V, G, k, r, x):
         j, xj = entry(x, i)
         g = r * xj
         G[k, j] += g * g
-        V[k, j] -= g / math.sqrt(G[k, j])
+        V[k, j] -= g * inverse_root(G[k, j])
 
 
 # payload (K + 1,) stores e^v for v = W x - max_k (W x)_k, followed by the sum of its entries.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from banditlab.agents.epsilon_greedy import EpsilonGreedy
+from banditlab.agents.epsilon_greedy import EpsilonGreedy, inverse_root
 from banditlab.agents.epsilon_greedy_direct import EpsilonGreedyDirect
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
@@ -119,6 +119,12 @@ def test_importance_weighted_gradient_is_unbiased(stream):
         np.testing.assert_allclose(first, gradient, rtol=0, atol=1e-9)
         assert np.all(second <= gradient**2 * K / 0.3 * (1 + 1e-6) + 1e-9)  # the second moment the docstring states
         agent.learn(x, decision, decision.action == label)
+
+
+def test_the_inverse_root_is_that_of_numpy_for_all_normal_numbers():
+    s = np.exp(np.random.default_rng(0).uniform(np.log(3e-308), np.log(1e308), 5000))
+    s[:4] = 1.0, 4.0, np.finfo(float).tiny, np.finfo(float).max
+    np.testing.assert_allclose([inverse_root(each) for each in s], 1.0 / np.sqrt(s), rtol=1e-15)
 
 
 @pytest.mark.parametrize("probability", [1e-40, 1e-60, 1e-160, 1e-300])

@@ -162,4 +162,4 @@ class EpsilonGreedy(KernelAgent):
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weights W (K, d)."""
-        return self.learning_rate * self.state.V
+        return self.learning_rate * self.state.V[:, : self.problem.n_features]

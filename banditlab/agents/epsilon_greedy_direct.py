@@ -140,4 +140,4 @@ class EpsilonGreedyDirect(KernelAgent):
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weights W (K, d); row k is class k's model."""
-        return self.learning_rate * self.state.V
+        return self.learning_rate * self.state.V[:, : self.problem.n_features]

@@ -17,29 +17,30 @@ from banditlab.validation import number, positive
 class LinearScores:
     """Attributes of agents whose state has the weights W."""
 
+    problem: Problem
     state: Any
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weights W (K, d), a view."""
-        return self.state.W
+        return self.state.W[:, : self.problem.n_features]
 
 
 class ScaledScores:
     """Attributes of agents whose weights are a scale times V (see `banditlab.numerics.running_norm`)."""
 
+    problem: Problem
     state: Any
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weights W (K, d)."""
-        return self.state.norm.scale[0] * self.state.V
+        return self.state.norm.scale[0] * self.state.V[:, : self.problem.n_features]
 
 
 class InFrobeniusBall(ScaledScores):
     """Attributes of agents whose comparators lie in a Frobenius ball."""
 
-    problem: Problem
     norm_bound: float
 
     @property

@@ -220,4 +220,5 @@ class PNewtron(KernelAgent):
     def weights(self) -> NDArray[np.float64]:
         """The weights W (K, d), rescaled into the ball."""
         norm = math.sqrt(self.state.norm.square[0])
-        return self.state.V * (self.state.D / norm) if norm > self.state.D else self.state.V
+        V = self.state.V[:, : self.problem.n_features]
+        return V * (self.state.D / norm) if norm > self.state.D else V

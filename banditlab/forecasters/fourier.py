@@ -14,7 +14,7 @@ from banditlab.errors import UsageError
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.numerics.jit import bind, borrow, njit, read_only
-from banditlab.numerics.symmetric import dot
+from banditlab.numerics.vectors import matrix, scores
 from banditlab.players.forecaster import Floats, KernelForecaster, Kernels
 from banditlab.problem import Problem
 from banditlab.validation import at_least, positive
@@ -41,10 +41,10 @@ def features(omega, x, phi):
     # D/2 frequencies, D = 2 half: sqrt(2/D) = sqrt(1/half); cosines first, sines after them.
     half = omega.shape[0]
     scale = math.sqrt(1.0 / half)
+    angles = phi[:half]
+    scores(omega, x, angles)
     for i in range(half):
-        angle = dot(omega[i], x)
-        phi[i] = scale * math.cos(angle)
-        phi[half + i] = scale * math.sin(angle)
+        phi[i], phi[half + i] = scale * math.cos(angles[i]), scale * math.sin(angles[i])
 
 
 def predict_on_features(state, x, z):
@@ -91,7 +91,9 @@ class FourierForecaster(KernelForecaster):
         for name in set(settings) & set(self.own_settings()):
             setattr(self, name, getattr(self._inner, name))
         # From a child stream, so the caller's own draws do not depend on D.
-        self._omega = self.rng.spawn(1)[0].standard_normal((D // 2, self.problem.n_features)) / self.bandwidth
+        omega = self.rng.spawn(1)[0].standard_normal((D // 2, self.problem.n_features)) / self.bandwidth
+        self._omega = matrix(*omega.shape)
+        self._omega[:, : omega.shape[1]] = omega
         self._phi = np.zeros(D)
 
     @property
@@ -116,7 +118,7 @@ class FourierForecaster(KernelForecaster):
 
     def phi(self, X: Floats) -> Floats:
         """Return the features (n, D) of contexts (n, d)."""
-        angles = X @ self._omega.T
+        angles = X @ self._omega[:, : self.problem.n_features].T
         return np.hstack([np.cos(angles), np.sin(angles)]) * math.sqrt(2.0 / self.features)
 
     def space_bound(self, rounds: float) -> float | None:

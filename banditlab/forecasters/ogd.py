@@ -131,7 +131,7 @@ class OGD(KernelForecaster):
     @property
     def weights(self) -> NDArray[np.float64]:
         """The weights W (K, d)."""
-        return self.state.norms.scale[:, None] * self.state.V
+        return self.state.norms.scale[:, None] * self.state.V[:, : self.problem.n_features]
 
     def bound(self, rounds: float) -> float:
         """Return the regret bound after `rounds` rounds, in nats."""

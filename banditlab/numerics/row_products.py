@@ -1,38 +1,32 @@
 """Products of matrices stored by rows, :math:`W x` and :math:`Y + C W`, eight numbers at a time.
 
-Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so loops need no remainder.
+Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so only a context may end within eight numbers.
 """
 
 from __future__ import annotations
 
 from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.row_tiles import eight_rows
-from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, fma, put, total
-
-FOUR = 4
-"""The number of rows of W per pass over x, as many independent sums as hide the latency of additions."""
+from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, first, fma, put, total
 
 
 @njit
 def times(W, x, z):
-    """Write :math:`w_k'x` into :math:`z_k` for the rows of W (K, D), x (D,), z (K,) or longer."""
+    """Write :math:`w_k'x` into :math:`z_k` for the rows of W (K, D), D a multiple of eight, x (d,) with d at most D."""
     W, x, z = borrow(W), borrow(x), borrow(z)
-    K, D = W.shape
-    for k in range(0, K - K % FOUR, FOUR):
-        a = b = c = e = all_lanes(0.0)
-        w = k * D
-        for j in range(0, D, WIDTH):
+    K, D, n = W.shape[0], W.shape[1], x.shape[0] % WIDTH
+    end = x.shape[0] - n
+    for i in range(0, K, 2):  # two rows per pass over x; with an odd K the last two overlap the ones before
+        k = max(0, min(i, K - 2))
+        one, two = k * D, min(k + 1, K - 1) * D
+        a = b = all_lanes(0.0)
+        for j in range(0, end, WIDTH):
             y = eight(x, j)
-            a = fma(eight(W, w + j), y, a)
-            b = fma(eight(W, w + D + j), y, b)
-            c = fma(eight(W, w + 2 * D + j), y, c)
-            e = fma(eight(W, w + 3 * D + j), y, e)
-        z[k], z[k + 1], z[k + 2], z[k + 3] = total(a), total(b), total(c), total(e)
-    for k in range(K - K % FOUR, K):
-        a = all_lanes(0.0)
-        for j in range(0, D, WIDTH):
-            a = fma(eight(W, k * D + j), eight(x, j), a)
-        z[k] = total(a)
+            a, b = fma(eight(W, one + j), y, a), fma(eight(W, two + j), y, b)
+        if n > 0:
+            y = first(x, end, n)
+            a, b = fma(eight(W, one + end), y, a), fma(eight(W, two + end), y, b)
+        z[k], z[min(k + 1, K - 1)] = total(a), total(b)
 
 
 @njit

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.numerics.jit import njit, reduction, stand_alone
-from banditlab.numerics.vectors import descend
+from banditlab.numerics.vectors import add, descend
 
 FALL = 1e-4
 """The fraction of its largest value to which a running square may fall, with which it still has about 12 digits."""
@@ -76,8 +76,12 @@ def add_gains(V, norms, gains):
 def descend_in_balls(V, x, r, norms, radius, gains):
     r"""Subtract :math:`r x'` from W, then rescale the rows of each ball to the radius if they are longer.
 
-    r and `gains` are overwritten.
+    An infinite radius means no balls: the norms are not computed. r and `gains` are overwritten.
     """
+    if radius == math.inf:
+        for k in range(r.shape[0]):
+            add(V, k, -r[k], x)
+        return
     n = norms.scale.shape[0]
     rows = r.shape[0] // n
     for i in range(n):

@@ -8,6 +8,7 @@ import scipy.sparse
 
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.jit import njit
+from banditlab.numerics.packed_symmetric import width
 from banditlab.numerics.sparse_rows import SparseRows
 from banditlab.numerics.vectors import MOST_BY_ROWS, add, descend, matrix, scores, size, squared_norm
 
@@ -24,7 +25,7 @@ def contexts(d, n=3):
 
 def weights(K, d):
     W = matrix(K, d)
-    W[:] = np.random.default_rng(K).standard_normal((K, d))
+    W[:, :d] = np.random.default_rng(K).standard_normal((K, d))
     return W
 
 
@@ -33,7 +34,7 @@ def test_sums(K, d):
     W, z = weights(K, d), np.empty(K)
     for dense, x in contexts(d):
         scores(W, x, z)
-        np.testing.assert_allclose(z, W @ dense, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(z, W[:, :d] @ dense, rtol=1e-12, atol=1e-13)
         assert squared_norm(x) == pytest.approx(dense @ dense, rel=1e-14)
         assert size(x) == (d if isinstance(x, np.ndarray) else np.count_nonzero(dense))
 
@@ -45,18 +46,19 @@ def test_steps(K, d):
         W, r, gains = weights(K, d), rng.standard_normal(K), np.empty(K)
         before = W.copy()
         add(W, K - 1, -1.75, x)
-        np.testing.assert_allclose(W[K - 1], before[K - 1] - 1.75 * dense, rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(W[K - 1, :d], before[K - 1, :d] - 1.75 * dense, rtol=1e-13, atol=1e-15)
         np.testing.assert_array_equal(W[: K - 1], before[: K - 1])
         before = W.copy()
         descend(W, x, r, gains)
-        np.testing.assert_allclose(W, before - np.outer(r, dense), rtol=1e-13, atol=1e-15)
+        np.testing.assert_allclose(W[:, :d], before[:, :d] - np.outer(r, dense), rtol=1e-13, atol=1e-15)
+        assert not W[:, d:].any()
         np.testing.assert_allclose(gains, (W**2 - before**2).sum(axis=1), rtol=1e-11, atol=1e-13)
 
 
 def test_weights_lie_in_memory_class_by_class_or_place_by_place():
     for d, rows in ((1, True), (MOST_BY_ROWS, True), (MOST_BY_ROWS + 1, False)):
         W = matrix(3, d, 2.0)
-        assert W.shape == (3, d)
+        assert W.shape == (3, width(d) if rows else d)
         assert (W == 2.0).all()
         assert (W if rows else W.T).flags.c_contiguous
 

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.engine.runner import BLOCK
 from banditlab.envs.digits import Digits
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import BanditlabError
@@ -139,7 +140,10 @@ def build(player: Player, problem: Problem) -> Any:
 
 
 def blocks(player: Any) -> Callable[[Floats, NDArray[np.int64]], int]:
-    """Return a function that plays a block and returns its mistakes, by the fastest way the player offers."""
+    """Return a function that plays rounds and returns their mistakes, by the fastest way the player offers.
+
+    A call of a player has at most `BLOCK` rounds, as in a sweep.
+    """
     K = player.problem.n_classes
     if getattr(player, "plays_blocks", False) and hasattr(player, "forecast_block"):
 
@@ -148,7 +152,7 @@ def blocks(player: Any) -> Callable[[Floats, NDArray[np.int64]], int]:
             player.forecast_block(X, y, logits)
             return int((logits.argmax(axis=1) != y).sum())
 
-        return forecast
+        return _in_blocks(forecast)
     if hasattr(player, "play_block"):
 
         def play(X: Floats, y: NDArray[np.int64]) -> int:
@@ -156,8 +160,15 @@ def blocks(player: Any) -> Callable[[Floats, NDArray[np.int64]], int]:
             player.play_block(X, y, trace)
             return int((~trace.correct).sum())
 
-        return play
+        return _in_blocks(play)
     return _forecast_one_by_one(player) if hasattr(player, "update") else _play_one_by_one(player)
+
+
+def _in_blocks(block: Callable[[Floats, NDArray[np.int64]], int]) -> Callable[[Floats, NDArray[np.int64]], int]:
+    def play(X: Floats, y: NDArray[np.int64]) -> int:
+        return sum(block(X[t : t + BLOCK], y[t : t + BLOCK]) for t in range(0, len(y), BLOCK))
+
+    return play
 
 
 def _forecast_one_by_one(player: Any) -> Callable[[Floats, NDArray[np.int64]], int]:

@@ -26,7 +26,7 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d), which is W up to a scale, and the work arrays z, r (K,).
+    r"""The state: V (K, d, padded), which is W up to a scale, and the work arrays z, r (K,).
 
     `step` is :math:`\eta`, or :math:`B_0` if `adaptive` is 1. `squares` (1,) is :math:`\sum \|g\|_F^2`. W is
     `norm.scale[0]` times V and is not projected. `decoding` is the index in `DECODINGS`.

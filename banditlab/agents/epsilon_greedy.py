@@ -28,7 +28,7 @@ dominates the sum of squares, so the step is the same."""
 
 
 class State(NamedTuple):
-    r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d).
+    r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d, padded).
 
     `settings` (2,) contains :math:`\gamma` and the learning rate; `z` and `r` (K,) are work arrays.
     """

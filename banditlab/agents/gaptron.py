@@ -32,7 +32,7 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d), which is W up to a scale; work arrays z, r (K,); the other arrays have one entry.
+    r"""The state: V (K, d, padded), which is W up to a scale; work arrays z, r (K,); the other arrays have one entry.
 
     `loss` is the index in `LOSSES`, and `decoding` the index in `DECODINGS`. `step` is :math:`\eta`, or :math:`B_0` if
     `adaptive` is 1. `squares` is :math:`\sum \|g\|_F^2`. W is `norm.scale[0]` times V. Without projection the radius is

@@ -24,7 +24,7 @@ from banditlab.validation import number, one_of, positive
 
 
 class State(NamedTuple):
-    """The state: V (K, d), which is W up to a scale; work arrays `z`, `r` (K,); `step` (1,).
+    """The state: V (K, d, padded), which is W up to a scale; work arrays `z`, `r` (K,); `step` (1,).
 
     W is `norm.scale[0]` times V. `decoding` is the index in `DECODINGS`.
     """

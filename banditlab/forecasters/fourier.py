@@ -21,7 +21,7 @@ from banditlab.validation import at_least, positive
 
 
 class State(NamedTuple):
-    r"""The state: frequencies :math:`\omega` (D/2, d), features :math:`\phi` (D,) of a context, and the inner
+    r"""The state: frequencies :math:`\omega` (D/2, d, padded), features :math:`\phi` (D,) of a context, and the inner
     forecaster's state.
 
     :math:`\phi` is a work array.

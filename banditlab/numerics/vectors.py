@@ -1,8 +1,8 @@
 """Kernels of linear learners: inner products with a context or a vector, and additions of multiples of them.
 
 A loop over a context x runs over its `size(x)` entries, and `entry(x, i)` is the position and value of entry i. A
-kernel is therefore written once for dense and sparse contexts. Weights W come from `matrix`, whose first d columns they
-are; z, r (K,) contain one number per class.
+kernel is therefore written once for dense and sparse contexts. Weights W (K, d, padded) come from `matrix`, which
+appends columns; z, r (K,) contain one number per class.
 
 A function with the decorator `reduction` is never inlined, and the order of its additions depends only on the
 processor. On the same machine its sums are therefore equal to the last bit in blocks and in single rounds.

@@ -91,7 +91,7 @@ def test_the_gradient_estimate_is_unbiased(stream, exploit):
         for action in range(K):
             decision, twin = forced(agent, x, action), copy.deepcopy(agent)
             twin.learn(x, decision, action == label)
-            mean += decision.probabilities[action] * (twin.state.b - agent.state.b)
+            mean += decision.probabilities[action] * (twin.state.b - agent.state.b)[:, :d]
             total += decision.probabilities[action]
         assert total == pytest.approx(1.0, abs=1e-12)
         gradient = np.outer(softmax(agent.alpha * (agent.weights @ x)) - np.eye(K)[label], x)
@@ -110,7 +110,7 @@ def test_the_curvature_is_as_specified(stream):
         for action in range(K):
             decision, twin = forced(agent, x, action), copy.deepcopy(agent)
             twin.learn(x, decision, action == label)
-            mean += decision.probabilities[action] * (twin.state.A - agent.state.A) / agent.beta
+            mean += decision.probabilities[action] * (twin.state.A - agent.state.A)[:, :d] / agent.beta
         p = softmax(agent.alpha * (agent.weights @ x))
         played = (1 - gamma) * p + gamma / K
         u = [np.outer(np.eye(K)[i] - 1 / K, x) for i in range(K)]

@@ -18,7 +18,7 @@ from banditlab.validation import probability
 
 
 class State(NamedTuple):
-    r"""W (K, d, padded); the scores z (K,), a work array; :math:`\gamma` (1,)."""
+    r"""W (K, d), padded; the scores z (K,), a work array; :math:`\gamma` (1,)."""
 
     W: NDArray[np.float64]
     z: NDArray[np.float64]

@@ -8,16 +8,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.linear import InFrobeniusBall, resolved_step
+from banditlab.agents.linear import InFrobeniusBall, LinearScores, resolved_step
 from banditlab.bounds.template import WIDE, template_fixed, template_gamma, template_step
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.decoding import DECODINGS, Decoding, decode
 from banditlab.numerics.draws import mixed_draw
 from banditlab.numerics.jit import inline
-from banditlab.numerics.running_norm import Norms, descend_in_balls
 from banditlab.numerics.simd_math import exponentials
-from banditlab.numerics.vectors import matrix, scores, squared_norm
+from banditlab.numerics.vectors import add, matrix, scores, squared_norm
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
 from banditlab.validation import at_least, number, one_of, positive, probability
@@ -26,21 +25,19 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d, padded), which is W up to a scale, and the work arrays z, r (K,).
+    r"""The state: W (K, d), padded, and the work arrays z, r (K,).
 
-    `step` is :math:`\eta`, or :math:`B_0` if `adaptive` is 1. `squares` (1,) is :math:`\sum \|g\|_F^2`. W is
-    `norm.scale[0]` times V and is not projected. `decoding` is the index in `DECODINGS`.
+    `step` is :math:`\eta`, or :math:`B_0` if `adaptive` is 1. `squares` (1,) is :math:`\sum \|g\|_F^2`.
+    `decoding` is the index in `DECODINGS`.
     """
 
-    V: NDArray[np.float64]
+    W: NDArray[np.float64]
     z: NDArray[np.float64]
     r: NDArray[np.float64]
     gamma: float
     step: float
     adaptive: bool
     squares: NDArray[np.float64]
-    norm: Norms
-    radius: float
     decoding: int
 
 
@@ -50,9 +47,9 @@ class State(NamedTuple):
 @inline
 def act_kernel(state, x, u, p, payload):
     z, K = state.z, p.shape[0]
-    scores(state.V, x, z)
+    scores(state.W, x, z)
     best = argmax(z, K)
-    top = 1.0 / exponentials(z, state.norm.scale[0], z[best], K, payload)
+    top = 1.0 / exponentials(z, 1.0, z[best], K, payload)
     for k in range(K):
         payload[k] *= top  # s = softmax(W x)
         p[k] = payload[k]
@@ -75,11 +72,10 @@ def learn_kernel(state, x, action, p, payload, correct):
         state.squares[0] += r_squared * squared_norm(x)
         eta /= math.sqrt(2.0 * (1e-8 + state.squares[0]))
     for k in range(K):
-        r[k] *= eta
-    descend_in_balls(state.V, x, r, state.norm, state.radius, state.z)
+        add(state.W, k, -eta * r[k], x)
 
 
-class DecodedDescent(InFrobeniusBall, KernelAgent):
+class DecodedDescent(LinearScores, InFrobeniusBall, KernelAgent):
     r"""Gradient descent on the base-2 logistic loss; actions are drawn from the decoded softmax, with uniform
     exploration.
 
@@ -192,15 +188,13 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
         adaptive = self.step == "adaptive"
         self.payload_size = K
         self.state = State(
-            V=matrix(K, d),
+            W=matrix(K, d),
             z=np.zeros(K),
             r=np.zeros(K),
             gamma=self.gamma,
             step=self.step_scale if adaptive else float(self.step),
             adaptive=adaptive,
             squares=np.zeros(1),
-            norm=Norms.of(1),
-            radius=math.inf,
             decoding=DECODINGS.index(self.decoding),
         )
 

@@ -19,7 +19,7 @@ from banditlab.validation import probability, resolve
 AUTO_RATE = 1.0
 """`learning_rate = "auto"` in units of :math:`1/R`."""
 FLOOR = 1e-12
-"""Initial value of the sums of squared gradients, in units of :math:`R^2`; avoids 0/0."""
+"""Initial value of the sums of squared gradients, in units of :math:`R^2`, so all sums are normal numbers."""
 GUESS = 0x5FE6EB50C7B537A9
 """The bits of a float64 number s, halved and subtracted from this, are those of 1/sqrt(s) to 3.5 %."""
 LEAST = 1e-50
@@ -28,16 +28,15 @@ dominates the sum of squares, so the step is the same."""
 
 
 class State(NamedTuple):
-    r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d, padded).
+    r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d), padded.
 
-    `settings` (2,) contains :math:`\gamma` and the learning rate; `z` and `r` (K,) are work arrays.
+    `settings` (2,) contains :math:`\gamma` and the learning rate; `z` (K,) is a work array.
     """
 
     V: NDArray[np.float64]
     G: NDArray[np.float64]
     settings: NDArray[np.float64]
     z: NDArray[np.float64]
-    r: NDArray[np.float64]
 
 
 @inline
@@ -81,14 +80,11 @@ def adagrad(V, G, k, r, x):
 def learn_kernel(state, x, action, p, payload, correct):
     if not correct:  # the estimated gradient is 0
         return
-    r, K = state.r, p.shape[0]
+    K = p.shape[0]
     weight = 1.0 / max(p[action], LEAST)
     share = weight / payload[K]
-    for k in range(K):
-        r[k] = payload[k] * share
-    r[action] -= weight  # (softmax - e_y) / P(y)
-    for k in range(K):
-        adagrad(state.V, state.G, k, r[k], x)
+    for k in range(K):  # the gradient is (softmax - e_y) x' / P(y)
+        adagrad(state.V, state.G, k, payload[k] * share - (weight if k == action else 0.0), x)
 
 
 class EpsilonGreedy(KernelAgent):
@@ -156,7 +152,6 @@ class EpsilonGreedy(KernelAgent):
             G=matrix(K, d, FLOOR * R**2),
             settings=np.array([self.gamma, self.learning_rate]),
             z=np.zeros(K),
-            r=np.zeros(K),
         )
 
     @property

@@ -23,7 +23,7 @@ AUTO_RATE = 0.5
 
 
 class State(NamedTuple):
-    r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d, padded).
+    r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d), padded.
 
     `rounds` (1,) is the number of updates. `settings` (2,) contains :math:`\gamma`, negative for "anytime", and the
     learning rate. `z` (K,) is a work array.

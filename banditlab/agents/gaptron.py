@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.linear import InFrobeniusBall, resolved_step
+from banditlab.agents.linear import InFrobeniusBall, ScaledScores, resolved_step
 from banditlab.bounds.gaptron import KAPPA, gaptron_fixed, gaptron_gamma, gaptron_step
 from banditlab.bounds.template import template_fixed, template_gamma, template_step
 from banditlab.errors import UsageError
@@ -32,7 +32,7 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d, padded), which is W up to a scale; work arrays z, r (K,); the other arrays have one entry.
+    r"""The state: V (K, d), padded, which is W up to a scale; work arrays z, r (K,); the other arrays have one entry.
 
     `loss` is the index in `LOSSES`, and `decoding` the index in `DECODINGS`. `step` is :math:`\eta`, or :math:`B_0` if
     `adaptive` is 1. `squares` is :math:`\sum \|g\|_F^2`. W is `norm.scale[0]` times V. Without projection the radius is
@@ -157,7 +157,7 @@ def hinge_slope(v, y, weight, K, loss, r):
     return 2.0 * r[other] * r[other]
 
 
-class Gaptron(InFrobeniusBall, KernelAgent):
+class Gaptron(ScaledScores, InFrobeniusBall, KernelAgent):
     r"""Gradient descent on a surrogate loss; the gap between this loss and the mistake rate determines the probability
     of exploration.
 

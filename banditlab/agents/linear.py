@@ -38,9 +38,10 @@ class ScaledScores:
         return self.state.norm.scale[0] * self.state.V[:, : self.problem.n_features]
 
 
-class InFrobeniusBall(ScaledScores):
+class InFrobeniusBall:
     """Attributes of agents whose comparators lie in a Frobenius ball."""
 
+    problem: Problem
     norm_bound: float
 
     @property

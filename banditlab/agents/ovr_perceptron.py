@@ -19,7 +19,7 @@ from banditlab.validation import one_of
 
 
 class State(NamedTuple):
-    """The state: W (K, d, padded), and the scores z (K,), a work array.
+    """The state: W (K, d), padded, and the scores z (K,), a work array.
 
     `rules` (2,) contains two flags: whether the positive class with the largest score is played, and whether a hit
     corrects every class.

@@ -16,7 +16,7 @@ from banditlab.problem import Problem
 
 
 class State(NamedTuple):
-    """The state: W (K, d, padded), and the scores z (K,), a work array."""
+    """The state: W (K, d), padded, and the scores z (K,), a work array."""
 
     W: NDArray[np.float64]
     z: NDArray[np.float64]

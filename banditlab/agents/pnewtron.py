@@ -26,7 +26,7 @@ LEAST_NORM, MOST_NORM = 1e-150, 1e150
 
 
 class State(NamedTuple):
-    """The state: A, b and :math:`V = -b/A` (K, d, padded), which is W before the rescaling, and the norm of V.
+    """The state: A, b and :math:`V = -b/A` (K, d), padded, which is W before the rescaling, and the norm of V.
 
     `z` and `s` (K,) are work arrays. `greedy` is 1 if the exploitation draw is the argmax; the other arrays are
     settings.

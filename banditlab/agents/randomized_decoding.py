@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.linear import InFrobeniusBall
+from banditlab.agents.linear import InFrobeniusBall, ScaledScores
 from banditlab.bounds.randomized_decoding import LN2, decoding_step, randomized_decoding
 from banditlab.bounds.template import template_label_step
 from banditlab.numerics.argmax import argmax
@@ -24,7 +24,7 @@ from banditlab.validation import number, one_of, positive
 
 
 class State(NamedTuple):
-    """The state: V (K, d, padded), which is W up to a scale; work arrays `z`, `r` (K,); `step` (1,).
+    """The state: V (K, d), padded, which is W up to a scale; work arrays `z`, `r` (K,); `step` (1,).
 
     W is `norm.scale[0]` times V. `decoding` is the index in `DECODINGS`.
     """
@@ -67,7 +67,7 @@ def learn_kernel(state, x, action, p, payload, label):
     descend_in_balls(state.V, x, r, state.norm, state.radius, state.z)
 
 
-class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
+class RandomizedDecoding(ScaledScores, InFrobeniusBall, KernelLabelAgent):
     r"""Gradient descent on the logistic loss; the less certain the forecast is, the more often the action is random.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent

@@ -26,7 +26,7 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d, padded), which is W up to a scale; work arrays `z`, `r` (K,); the other arrays have one entry.
+    r"""The state: V (K, d), padded, which is W up to a scale; work arrays `z`, `r` (K,); the other arrays have one entry.
 
     `scale` and `floor` determine the step :math:`\text{scale} / \sqrt{2 (\text{floor} + \text{squares})}`, where
     `squares` is :math:`\sum \|G\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite without projection.

@@ -19,7 +19,7 @@ from banditlab.validation import number, positive, probability
 
 
 class State(NamedTuple):
-    r"""The state: W (K, d, padded); C (Kd, Kd), which is :math:`A^{-1}`, with entry (k, j) of W at :math:`k d + j`.
+    r"""The state: W (K, d), padded; C (Kd, Kd), which is :math:`A^{-1}`, with entry (k, j) of W at :math:`k d + j`.
 
     z (K,) and v (Kd,) are work arrays; `gamma` has the shape (1,). `tally` (4,) contains S, the sum of
     :math:`z_t'A_t^{-1}z_t` over the updates (see `SOBA`), the number of rounds, and 1 if :math:`\gamma` is adaptive,

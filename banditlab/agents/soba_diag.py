@@ -18,7 +18,7 @@ from banditlab.validation import positive
 
 
 class State(NamedTuple):
-    r"""The state: W, :math:`C = 1/A` and :math:`\theta` (K, d, padded); the other arrays are as in SOBA."""
+    r"""The state: W, :math:`C = 1/A` and :math:`\theta` (K, d), padded; the other arrays are as in SOBA."""
 
     W: NDArray[np.float64]
     C: NDArray[np.float64]

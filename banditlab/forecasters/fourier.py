@@ -14,14 +14,15 @@ from banditlab.errors import UsageError
 from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.folklore import FOLKLORE
 from banditlab.numerics.jit import bind, borrow, njit, read_only
-from banditlab.numerics.vectors import matrix, scores
+from banditlab.numerics.packed_symmetric import width, zeros
+from banditlab.numerics.row_products import times
 from banditlab.players.forecaster import Floats, KernelForecaster, Kernels
 from banditlab.problem import Problem
 from banditlab.validation import at_least, positive
 
 
 class State(NamedTuple):
-    r"""The state: frequencies :math:`\omega` (D/2, d, padded), features :math:`\phi` (D,) of a context, and the inner
+    r"""The state: frequencies :math:`\omega` (D/2, d), padded, features :math:`\phi` (D,) of a context, and the inner
     forecaster's state.
 
     :math:`\phi` is a work array.
@@ -41,10 +42,9 @@ def features(omega, x, phi):
     # D/2 frequencies, D = 2 half: sqrt(2/D) = sqrt(1/half); cosines first, sines after them.
     half = omega.shape[0]
     scale = math.sqrt(1.0 / half)
-    angles = phi[:half]
-    scores(omega, x, angles)
+    times(omega, x, phi)  # the angles
     for i in range(half):
-        phi[i], phi[half + i] = scale * math.cos(angles[i]), scale * math.sin(angles[i])
+        phi[i], phi[half + i] = scale * math.cos(phi[i]), scale * math.sin(phi[i])
 
 
 def predict_on_features(state, x, z):
@@ -92,7 +92,7 @@ class FourierForecaster(KernelForecaster):
             setattr(self, name, getattr(self._inner, name))
         # From a child stream, so the caller's own draws do not depend on D.
         omega = self.rng.spawn(1)[0].standard_normal((D // 2, self.problem.n_features)) / self.bandwidth
-        self._omega = matrix(*omega.shape)
+        self._omega = zeros(D // 2, width(self.problem.n_features))
         self._omega[:, : omega.shape[1]] = omega
         self._phi = np.zeros(D)
 

@@ -20,7 +20,7 @@ from banditlab.validation import positive, resolve
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d, padded), with :math:`W_k = \text{norms.scale}_k V_k`.
+    r"""The state: V (K, d), padded, with :math:`W_k = \text{norms.scale}_k V_k`.
 
     t (1,) is the number of updates, `norm_bound` is B, `step` is :math:`\eta_1`, and `spent` (1,) is
     :math:`\sum_t \eta_t \|g_t\|^2`. s and r (K,) are work arrays.

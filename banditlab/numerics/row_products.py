@@ -1,6 +1,7 @@
 """Products of matrices stored by rows, :math:`W x` and :math:`Y + C W`, eight numbers at a time.
 
-Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so only a context may end within eight numbers.
+Rows have a multiple of eight entries (`packed_symmetric.width`). A context may be shorter; its missing entries count
+as 0.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, first, fm
 
 @njit
 def times(W, x, z):
-    """Write :math:`w_k'x` into :math:`z_k` for the rows of W (K, D), D a multiple of eight, x (d,) with d at most D."""
+    """Write :math:`w_k'x` into :math:`z_k` for the rows of W (K, D), D a multiple of eight; x may be shorter than D, and
+    z longer than K.
+    """
     W, x, z = borrow(W), borrow(x), borrow(z)
     K, D, n = W.shape[0], W.shape[1], x.shape[0] % WIDTH
     end = x.shape[0] - n
-    for i in range(0, K, 2):  # two rows per pass over x; with an odd K the last two overlap the ones before
-        k = max(0, min(i, K - 2))
-        one, two = k * D, min(k + 1, K - 1) * D
+    for k in range(0, K, 2):  # two rows per pass over x, the last one twice if K is odd
+        other = min(k + 1, K - 1)
+        one, two = k * D, other * D
         a = b = all_lanes(0.0)
         for j in range(0, end, WIDTH):
             y = eight(x, j)
@@ -26,7 +29,7 @@ def times(W, x, z):
         if n > 0:
             y = first(x, end, n)
             a, b = fma(eight(W, one + end), y, a), fma(eight(W, two + end), y, b)
-        z[k], z[min(k + 1, K - 1)] = total(a), total(b)
+        z[k], z[other] = total(a), total(b)
 
 
 @njit

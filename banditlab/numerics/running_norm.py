@@ -26,7 +26,7 @@ LEAST_SCALE = 1e-9
 class Norms(NamedTuple):
     r"""For each of n balls: the scale; :math:`\|V\|^2`, its largest value, and the number of updates since it was recomputed.
 
-    n is 1 or K.
+    n is 1 or K. With an infinite radius the scale stays 1, and the other entries 0.
     """
 
     scale: NDArray[np.float64]
@@ -76,7 +76,7 @@ def add_gains(V, norms, gains):
 def descend_in_balls(V, x, r, norms, radius, gains):
     r"""Subtract :math:`r x'` from W, then rescale the rows of each ball to the radius if they are longer.
 
-    An infinite radius means no balls: the norms are not computed. r and `gains` are overwritten.
+    With an infinite radius the norms are not computed. Otherwise r and `gains` are overwritten.
     """
     if radius == math.inf:
         for k in range(r.shape[0]):

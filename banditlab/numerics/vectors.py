@@ -1,8 +1,8 @@
 """Kernels of linear learners: inner products with a context or a vector, and additions of multiples of them.
 
 A loop over a context x runs over its `size(x)` entries, and `entry(x, i)` is the position and value of entry i. A
-kernel is therefore written once for dense and sparse contexts. Weights W (K, d, padded) come from `matrix`, which
-appends columns; z, r (K,) contain one number per class.
+kernel is therefore written once for dense and sparse contexts. Weights W (K, d), padded, come from `matrix`,
+which appends columns; z, r (K,) contain one number per class.
 
 A function with the decorator `reduction` is never inlined, and the order of its additions depends only on the
 processor. On the same machine its sums are therefore equal to the last bit in blocks and in single rounds.
@@ -25,7 +25,7 @@ MOST_BY_ROWS = 1024
 def matrix(n_classes: int, n_features: int, value: float = 0.0) -> NDArray[np.float64]:
     """Return W with all entries `value`: (K, D), D = d rounded up to a multiple of eight, so each row begins a cache line.
 
-    With many features W is (K, d) in column order, which suits sparse contexts. Columns beyond d are never changed.
+    With many features W is (K, d) in column order, which suits sparse contexts. Columns beyond d keep `value`.
     """
     W = zeros(n_classes, width(n_features)) if n_features <= MOST_BY_ROWS else zeros(n_features, n_classes).T
     W[:] = value
@@ -71,20 +71,33 @@ def squared_norm(x):
     return total
 
 
-@njit
+@reduction
 def looped_scores(W, x, z):
-    """Write :math:`W x` into z (K,), K at least 2, each sum in the order of the entries."""
+    """Write :math:`W x` into z."""
+    stand_alone()
     K = z.shape[0]
-    for first in range(0, K, 2):  # two rows per pass over x, the last two overlap the ones before if K is odd
-        k, a, b = min(first, K - 2), 0.0, 0.0
+    if K < 4:
+        for k in range(K):
+            total = 0.0
+            for i in range(size(x)):
+                j, xj = entry(x, i)
+                total += W[k, j] * xj
+            z[k] = total
+        return
+    # Four rows per pass over x. The last four overlap the ones before, so equal rows have equal scores.
+    for first in range(0, K, 4):
+        k, a, b, c, e = min(first, K - 4), 0.0, 0.0, 0.0, 0.0
         for i in range(size(x)):
             j, xj = entry(x, i)
             a += W[k, j] * xj
             b += W[k + 1, j] * xj
-        z[k], z[k + 1] = a, b
+            c += W[k + 2, j] * xj
+            e += W[k + 3, j] * xj
+        z[k], z[k + 1], z[k + 2], z[k + 3] = a, b, c, e
 
 
 def _dense_scores(W, x, z):
+    """Write :math:`W x` into z (K,)."""
     if W.strides[1] == W.itemsize:
         times(W, x, z)
     else:  # column order
@@ -92,7 +105,6 @@ def _dense_scores(W, x, z):
 
 
 scores = by_context(_dense_scores, looped_scores)
-"""Write :math:`W x` into z (K,): `scores(W, x, z)`."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ steps

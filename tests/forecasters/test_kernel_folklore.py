@@ -101,6 +101,14 @@ def test_random_features_are_folklore_on_them() -> None:
     np.testing.assert_allclose(many.phi(X) @ many.phi(X).T, kernel.gram(X, X), atol=0.1)
 
 
+@pytest.mark.parametrize(("features", "d"), [(2, 1), (6, 7), (2, 1030), (10, 1040)])
+def test_the_kernel_computes_the_features_of_numpy(features: int, d: int) -> None:
+    fourier = FourierFOLKLORE(Problem(d, 2, 1.0), np.random.default_rng(3), features=features)
+    x = np.random.default_rng(d).standard_normal((1, d)) / (2.0 * math.sqrt(d))
+    fourier.predict(x[0] / max(1.0, np.linalg.norm(x)))
+    np.testing.assert_allclose(fourier.state.phi, fourier.phi(x / max(1.0, np.linalg.norm(x)))[0], atol=1e-13)
+
+
 def test_blocks_are_single_rounds() -> None:
     X, y = stream()
     one, two = (FourierFOLKLORE(Problem(D, K, 1.0), np.random.default_rng(1), features=20) for _ in range(2))

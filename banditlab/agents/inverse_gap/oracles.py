@@ -329,7 +329,7 @@ AUTO_STEP = 1.0
 
 
 class LogisticState(NamedTuple):
-    """W (K, d, padded); G (K, d, padded), sums of squared gradients; step (1,)."""
+    """W (K, d), padded; G (K, d), padded, sums of squared gradients; step (1,)."""
 
     W: NDArray[np.float64]
     G: NDArray[np.float64]

@@ -42,7 +42,7 @@ def parts(rows: list[Row]) -> dict[str, str]:
 
 def briefly(why: str) -> str:
     """Return why a cell was not measured; of an error about memory, only the size."""
-    size = re.search(r" takes? ([\d.]+ GiB) ", why)
+    size = re.search(r" needs? ([\d.]+ GiB) ", why)
     return f"needs {size[1]}" if size else why
 
 

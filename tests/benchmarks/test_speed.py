@@ -14,7 +14,8 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 
-from banditlab.errors import UsageError
+from banditlab.errors import IncompatibleError, UsageError
+from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks.__main__ import PARTS
 from benchmarks.__main__ import main as command
@@ -27,6 +28,13 @@ from benchmarks.page import speed as page
 
 EFFORT = Effort(seconds=0.01, whole_pass=0.1, limit=60.0)
 BANDITRON = next(player for player in OURS if player.id == "banditron")
+
+
+def test_of_an_error_about_memory_the_page_has_the_size() -> None:
+    with pytest.raises(IncompatibleError) as refused:
+        registry().load("forecasters", "folklore-direct")(Problem(1024, 50, 1.0), None)
+    assert page.briefly(str(refused.value)) == "needs 19.5 GiB"
+    assert page.briefly("over 30 s") == "over 30 s"
 
 
 def test_a_row_counts_rounds_mistakes_and_the_state() -> None:

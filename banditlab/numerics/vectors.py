@@ -71,29 +71,17 @@ def squared_norm(x):
     return total
 
 
-@reduction
+@njit
 def looped_scores(W, x, z):
-    """Write :math:`W x` into z."""
-    stand_alone()
+    """Write :math:`W x` into z (K,), each sum in the order of the entries."""
     K = z.shape[0]
-    if K < 4:
-        for k in range(K):
-            total = 0.0
-            for i in range(size(x)):
-                j, xj = entry(x, i)
-                total += W[k, j] * xj
-            z[k] = total
-        return
-    # Four rows per pass over x. The last four overlap the ones before, so equal rows have equal scores.
-    for first in range(0, K, 4):
-        k, a, b, c, e = min(first, K - 4), 0.0, 0.0, 0.0, 0.0
+    for k in range(0, K, 2):  # two rows per pass over x, the last one twice if K is odd
+        other, a, b = min(k + 1, K - 1), 0.0, 0.0
         for i in range(size(x)):
             j, xj = entry(x, i)
             a += W[k, j] * xj
-            b += W[k + 1, j] * xj
-            c += W[k + 2, j] * xj
-            e += W[k + 3, j] * xj
-        z[k], z[k + 1], z[k + 2], z[k + 3] = a, b, c, e
+            b += W[other, j] * xj
+        z[k], z[other] = a, b
 
 
 def _dense_scores(W, x, z):

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
+from banditlab.numerics.contexts import sum_over_entries
 from banditlab.numerics.draws import draw, draw_uniform
-from banditlab.numerics.jit import inline, reduction, stand_alone
+from banditlab.numerics.jit import inline, stand_alone
 from banditlab.numerics.running_norm import Norms, add_gains
 from banditlab.numerics.simd_math import exponentials
 from banditlab.numerics.vectors import entry, matrix, scores, size
@@ -80,7 +81,7 @@ def learn_kernel(state, x, action, p, payload, correct):
         add_gains(state.V, state.norm, state.s)
 
 
-@reduction
+@sum_over_entries
 def update(A, b, V, x, yh, c, weight, step, gains):
     r"""Update :math:`A \mathrel{+}= \text{weight}\, \delta^2`, :math:`b \mathrel{+}= \text{step}\, \delta` and
     :math:`V = -b/A`.

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from banditlab.agents.linear import LinearScores
 from banditlab.agents.soba import accepts, act_kernel, resolved_gamma
 from banditlab.numerics.argmax import runner_up
-from banditlab.numerics.jit import inline, njit, reduction, stand_alone
+from banditlab.numerics.contexts import sum_over_entries
+from banditlab.numerics.jit import inline, njit, stand_alone
 from banditlab.numerics.vectors import entry, matrix, size
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
@@ -28,7 +29,7 @@ class State(NamedTuple):
     tally: NDArray[np.float64]
 
 
-@reduction
+@sum_over_entries
 def quadratic_form(C, y, yb, x):
     r"""Return :math:`x'(C_{\bar{y}} + C_y)x` for diagonal :math:`C_k`."""
     stand_alone()

@@ -14,7 +14,7 @@ from typing import Any
 from numba import types as nbtypes
 from numba.core.typing.templates import AbstractTemplate, infer_global
 
-from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.jit import borrow, inline, njit, reduction
 from banditlab.numerics.read_only import as_contexts as as_contexts
 from banditlab.numerics.sparse_rows import CSR, SparseRow
 
@@ -42,6 +42,14 @@ def by_context(
         inlined,
         arrays,
     )
+
+
+def sum_over_entries(function: Callable[..., Any]) -> Any:
+    """Compile a function with sums over the entries of its argument x: a `reduction` if x is an array.
+
+    The sums over a `SparseRow` are in the order of its entries, because a gather gains nothing from another order.
+    """
+    return by_context(reduction(function), njit(function, forceinline=False))
 
 
 def by_type(name: str, forms: dict[type, Callable[..., Any]], *, inlined: bool = False) -> Any:

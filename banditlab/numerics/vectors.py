@@ -4,8 +4,9 @@ A loop over a context x runs over its `size(x)` entries, and `entry(x, i)` is th
 kernel is therefore written once for dense and sparse contexts. Weights W (K, d), padded, come from `matrix`,
 which appends columns; z, r (K,) contain one number per class.
 
-A function with the decorator `reduction` is never inlined, and the order of its additions depends only on the
-processor. On the same machine its sums are therefore equal to the last bit in blocks and in single rounds.
+Sums over a sparse context are in the order of its entries. A function with the decorator `sum_over_entries` is never
+inlined for dense contexts, and the order of its additions then depends only on the processor. On the same machine its
+sums are therefore equal to the last bit in blocks and in single rounds.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.contexts import by_context
-from banditlab.numerics.jit import njit, reduction, stand_alone
+from banditlab.numerics.contexts import by_context, sum_over_entries
+from banditlab.numerics.jit import njit, stand_alone
 from banditlab.numerics.packed_symmetric import width, zeros
 from banditlab.numerics.row_products import times
 
@@ -60,7 +61,7 @@ entry = by_context(_entry, _sparse_entry, inlined=True)
 # ------------------------------------------------------------------------------------------------------------------- sums
 
 
-@reduction
+@sum_over_entries
 def squared_norm(x):
     r"""Return :math:`\|x\|^2` of a context."""
     stand_alone()
@@ -106,7 +107,7 @@ def add(W, k, c, x):
         W[k, j] += c * xj
 
 
-@reduction
+@sum_over_entries
 def descend(W, x, r, gains):
     r"""Subtract :math:`r x'` from W, and write the resulting change of :math:`\|W_k\|^2` into :math:`\text{gains}_k`."""
     stand_alone()

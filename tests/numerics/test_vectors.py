@@ -82,25 +82,47 @@ def test_a_class_whose_weights_are_no_numbers_leaves_the_others_alone():
             assert np.isnan(z).tolist() == [k == bad for k in range(6)]
 
 
+def test_sums_over_sparse_contexts_are_in_the_order_of_the_entries():
+    """Another order could differ between a process that compiles its kernels and one that reads them from the disk."""
+    rng = np.random.default_rng(0)
+    dense = rng.standard_normal((1, 300)) * (rng.random((1, 300)) < 0.5)
+    x = SparseRows.of(scipy.sparse.csr_array(dense)).csr.row(0)
+    W, r, gains, z = weights(3, 300), rng.standard_normal(3), np.empty(3), np.empty(3)
+    square, sums, changes = 0.0, [0.0] * 3, [0.0] * 3
+    for j, xj in zip(x.indices, x.values):
+        square += xj * xj
+        for k in range(3):
+            new = W[k, j] - r[k] * xj
+            sums[k] += W[k, j] * xj
+            changes[k] += (new - W[k, j]) * (new + W[k, j])
+    assert squared_norm(x) == square
+    scores(W, x, z)
+    assert z.tolist() == sums
+    descend(W, x, r, gains)
+    assert gains.tolist() == changes
+
+
 @njit(cache=False)
-def of_two_classes(W, x, z):
-    scores(W[:2], x, z[:2])
+def of_two_classes(W, x, r, gains):
+    descend(W[:2], x, r[:2], gains[:2])
     return squared_norm(x)
 
 
 @njit(cache=False)
-def of_eight_features(W, x, z):
-    scores(W, x[:8], z)
+def of_eight_features(W, x, r, gains):
+    descend(W, x[:8], r, gains)
     return squared_norm(x[:8])
 
 
 def test_a_reduction_stands_alone_in_the_code_of_its_callers():
     """Where LLVM inlined it, it would choose an order of the sums for each caller."""
-    W, x, z, other = weights(2, 8), np.random.default_rng(3).standard_normal(8), np.empty(2), np.empty(2)
-    assert of_two_classes(W, x, z) == of_eight_features(W, x, other) == squared_norm(x)
-    np.testing.assert_array_equal(z, other)
+    rng = np.random.default_rng(3)
+    x, r, gains, other = rng.standard_normal(8), rng.standard_normal(2), np.empty(2), np.empty(2)
+    squares = [of_two_classes(weights(2, 8), x, r, gains), of_eight_features(weights(2, 8), x, r, other)]
+    assert squares == [squared_norm(x)] * 2
+    np.testing.assert_array_equal(gains, other)
     for caller in (of_two_classes, of_eight_features):
         [code] = caller.inspect_llvm().values()
         calls = [line for line in code.splitlines() if " call " in line]
-        assert all(any(name in line for line in calls) for name in ("scores", "squared_norm"))
+        assert all(any(name in line for line in calls) for name in ("descend", "squared_norm"))
         assert not any("entry" in line for line in calls)  # which is inlined

@@ -76,6 +76,7 @@ from banditlab.numerics.low_rank import (
     rows_read,
 )
 from banditlab.numerics.packed_symmetric import Floats, step_along, width, zeros
+from banditlab.numerics.row_products import clear, scale
 from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, strip_times, subtract_rows_of
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, put
 
@@ -277,20 +278,6 @@ def complete(P, low, h, X, ahead, i):
         scale(V[a], math.sqrt(s[a]))
     for a in range(r, -(-r // GROUP) * GROUP):
         clear(V[a])
-
-
-@njit
-def scale(v, factor):
-    """Multiply v (D,) by a factor."""
-    for j in range(v.shape[0]):
-        v[j] *= factor
-
-
-@njit
-def clear(v):
-    """Write zeros into v (D,), even over NaN."""
-    for j in range(v.shape[0]):
-        v[j] = 0.0
 
 
 @njit

@@ -6,9 +6,16 @@ as 0.
 
 from __future__ import annotations
 
-from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.row_tiles import eight_rows
-from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, first, fma, put, total
+from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.row_tiles import eight_rows, no_rows
+from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, first, fma, put, total, totals_as_total
+
+
+@inline
+def plus_products(a, b, y):
+    """Return the rows :math:`a_r + b_r y`, rounded once, for eight rows."""
+    low = (fma(b[0], y, a[0]), fma(b[1], y, a[1]), fma(b[2], y, a[2]), fma(b[3], y, a[3]))
+    return (*low, fma(b[4], y, a[4]), fma(b[5], y, a[5]), fma(b[6], y, a[6]), fma(b[7], y, a[7]))
 
 
 @njit
@@ -18,8 +25,16 @@ def times(W, x, z):
     """
     W, x, z = borrow(W), borrow(x), borrow(z)
     K, D, n = W.shape[0], W.shape[1], x.shape[0] % WIDTH
-    end = x.shape[0] - n
-    for k in range(0, K, 2):  # two rows per pass over x, the last one twice if K is odd
+    end, blocks = x.shape[0] - n, K - K % WIDTH
+    for k in range(0, blocks, WIDTH):  # eight rows per pass over x
+        sums = no_rows()
+        for j in range(0, end, WIDTH):
+            sums = plus_products(sums, eight_rows(W, k * D + j, D), eight(x, j))
+        if n > 0:
+            sums = plus_products(sums, eight_rows(W, k * D + end, D), first(x, end, n))
+        a, b, c, e, f, g, h, i = sums
+        put(z, k, totals_as_total(a, b, c, e, f, g, h, i))
+    for k in range(blocks, K, 2):  # then two, the last one twice if K is odd
         other = min(k + 1, K - 1)
         one, two = k * D, other * D
         a = b = all_lanes(0.0)

@@ -8,7 +8,8 @@ converted to float64 when read.
 
     eight, first, pair, all_lanes       eight lanes from memory or from numbers
     put, put_first                      back to memory
-    total, totals, how_many, how_many_below, lane, second  a number from lanes
+    total, totals, totals_as_total                      sums of lanes
+    how_many, how_many_below, lane, second             a number from lanes
     smaller, larger, only, unless_below, any_above     choices, lane by lane
     plus_outer, combined                               matrix products of eight rows
     fma, power_of_two  building blocks of `simd_math`
@@ -219,7 +220,10 @@ def _halve(builder: Any, v: Any, w: Any, run: int) -> Any:
 
 def _transposed(runs: tuple[int, ...], places: tuple[int, ...]) -> Any:
     def totals(typingctx, a, b, c, e, f, g, h, k):
-        """Return the sum of the lanes of the i-th argument in lane i, by a transposition and seven additions."""
+        """Return the sum of the lanes of the i-th argument in lane i, by a transposition and seven additions.
+
+        The bits of `totals_as_total` are those of `total`.
+        """
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             # Reduce eight rows to four, two and one by adding neighbouring runs of lanes.
@@ -357,6 +361,7 @@ how_many_below: Any = _count("<")
 all_lanes: Any = intrinsic(_all_lanes)
 total: Any = intrinsic(_total)
 totals: Any = _transposed((1, 2, 4), (0, 1, 2, 3, 4, 5, 6, 7))
+totals_as_total: Any = _transposed((4, 2, 1), (0, 4, 2, 6, 1, 5, 3, 7))
 plus_outer: Any = intrinsic(_plus_outer)
 combined: Any = intrinsic(_combined)
 smaller: Any = _selected("<")

@@ -32,6 +32,21 @@ def test_products(n, D):
     assert not Y.any()
 
 
+@pytest.mark.parametrize("d", [1, 8, 13, 24])
+def test_a_product_has_the_same_bits_beside_any_number_of_rows(d):
+    W, x, z, one = (
+        rows(np.random.default_rng(d), 19, 24),
+        np.random.default_rng(0).standard_normal(d),
+        zeros(19),
+        zeros(1),
+    )
+    times(W, x, z)
+    np.testing.assert_allclose(z, W[:, :d] @ x, rtol=0, atol=1e-13)
+    for k in range(19):
+        times(W[k : k + 1], x, one)
+        assert one[0] == z[k]
+
+
 def test_rows_become_orthonormal_and_keep_what_they_span():
     rng = np.random.default_rng(0)
     Q = zeros(8, 24)

@@ -29,6 +29,7 @@ from banditlab.numerics.simd import (
     smaller,
     total,
     totals,
+    totals_as_total,
     unless_below,
 )
 
@@ -49,6 +50,22 @@ def test_totals_are_sums_of_rows():
     A[...] = [1e16, -1e16, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     row_sums(A, out)
     assert out.tolist() == [2.0] * 8
+
+
+@njit
+def sums_of_lanes(A, out, each):  # type: ignore[no-untyped-def]
+    a, b, c, e = eight(A, 0), eight(A, 8), eight(A, 16), eight(A, 24)
+    f, g, h, k = eight(A, 32), eight(A, 40), eight(A, 48), eight(A, 56)
+    put(out, 0, totals_as_total(a, b, c, e, f, g, h, k))
+    for i in range(8):
+        each[i] = total(eight(A, 8 * i))
+
+
+def test_eight_totals_have_the_bits_of_each():
+    A, out, each = np.random.default_rng(0).standard_normal((8, 8)), np.zeros(8), np.zeros(8)
+    sums_of_lanes(A, out, each)
+    np.testing.assert_array_equal(out, each)
+    np.testing.assert_allclose(out, A.sum(axis=1), rtol=1e-12)
 
 
 @njit

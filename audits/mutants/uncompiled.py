@@ -127,6 +127,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "simd.all_lanes": lambda x: np.full(8, x, dtype=np.float64),
     "simd.total": lambda v: _folded(v, lambda low, high: low + high),
     "simd.totals": _totals,
+    "simd.totals_as_total": lambda *rows: np.array([PLAIN["simd.total"](row) for row in rows]),
     "simd.plus_outer": lambda a, A, i, v: tuple(row + _flat(A)[i + r] * v for r, row in enumerate(a)),
     "simd.combined": _combined,
     "simd.smaller": lambda v, w: np.where(v < w, v, w),

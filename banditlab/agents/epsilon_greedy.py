@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import greedy_or_uniform
 from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.simd import fma
 from banditlab.numerics.simd_math import exponentials
 from banditlab.numerics.vectors import entry, matrix, scores, size
 from banditlab.players.agent import KernelAgent
@@ -56,7 +57,7 @@ def inverse_root(s):
     """
     y = np.int64(GUESS - (np.float64(s).view(np.int64) >> 1)).view(np.float64)
     for _ in range(4):  # the relative error e becomes 3/2 e^2
-        y *= 1.5 - 0.5 * s * y * y
+        y *= fma(-0.5 * s * y, y, 1.5)
     return y
 
 

@@ -226,6 +226,14 @@ class OtherLabels(Good):
         return super().labels()[::-1]
 
 
+class LabelsOutOfRange(Good):
+    def label(self) -> int:
+        return super().label() + 1
+
+    def labels(self) -> Any:
+        return super().labels() + 1
+
+
 class GlobalNoise(Good):
     def _draw(self, streams: Any, size: int) -> Any:
         for X, y in super()._draw(streams, size):
@@ -374,6 +382,7 @@ BROKEN = [
     (LabelsEarly, "label_guards", "labels() returned a value before the first step: it must raise"),
     (LabelsAfterOne, "label_guards", "labels() returned a value before the episode had ended: it must raise"),
     (OtherLabels, "label_guards", "labels() differs from the values of label() in each round: they must agree"),
+    (LabelsOutOfRange, "label_guards", "labels range over 1 ... 3: they must lie in 0 ... 2"),
     (
         GlobalNoise,
         "env_seeds",

@@ -129,7 +129,7 @@ def test_a_script_that_ignores_the_environment(folder: Folder) -> None:
         distribution(NAME)
     except PackageNotFoundError:
         pytest.skip("not installed here, and without PYTHONPATH it is not found")
-    folder.command.insert(1, "-Es")
+    folder.command[1:1] = ["-W", "ignore", "-Es"]
     folder.run("run", "small.toml", "-j", "2", "-o", "out", "--no-report")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from banditlab.comparators._ball_geometry import Face, face_at, feasible, point, row_dots, row_norms, shrinkage
 from banditlab.comparators._newton import minimise, newton_direction, newton_step, spectral_step
@@ -80,6 +81,17 @@ def test_newton_directions_from_inside_keep_close_to_the_ball():
     q, full = newton_step(objective, p, D, B)
     assert full
     assert q.loss - best.loss < 0.2 * (p.loss - best.loss)
+
+
+def test_a_step_beyond_which_the_loss_has_hardly_risen_is_shortened():
+    objective, best = objective_and_optimum(1000.0)
+    p = point(objective, 0.5 * best.W, objective.logits(0.5 * best.W), 1000.0)
+    slope = float(np.vdot(p.G, p.G))
+    # The length at which the loss along -G is above that at W by half of what Armijo's rule asks it to be below.
+    length = brentq(lambda t: objective.loss(p.Z - t * objective.logits(p.G)) - p.loss - 5e-5 * t * slope, 1e-3, 1e3)
+    q, full = newton_step(objective, p, -length * p.G, 1000.0)
+    assert not full
+    assert q.loss < p.loss
 
 
 @pytest.mark.parametrize("step", [1e-6, 1.0, 1e6])

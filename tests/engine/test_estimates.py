@@ -52,6 +52,16 @@ def test_what_cannot_be_estimated():
     assert math.isnan(adaptive.estimate_comparators())  # they come with the runs, whose actions they depend on
 
 
+def test_a_single_run_is_estimated_by_its_own_measurement(monkeypatch):
+    monkeypatch.setattr("banditlab.engine.sweep.seconds_of_rounds", lambda run: 40.0)
+    monkeypatch.setattr("banditlab.engine.sweep.overhead_seconds", lambda runs, seconds: 2.0)
+    single = sweep(rounds=60, repetitions=1)
+    assert [(row.label, row.runs, row.seconds_per_run) for row in single.estimate()] == [
+        ("banditron", 2, 42.0),
+        ("uniform", 1, 42.0),
+    ]
+
+
 @pytest.fixture
 def clock(monkeypatch):
     """Return core-seconds that only a test adds to; by the wall each takes two seconds."""

@@ -11,6 +11,7 @@ from banditlab.losses import logistic_gradient, logistic_loss
 from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.langevin import (
     Chains,
+    advance,
     effective_sample_size,
     mala_step,
     potential,
@@ -22,6 +23,23 @@ def plane(seed: int, n: int, d: int, K: int) -> tuple[np.ndarray, np.ndarray]:
     X = rng.standard_normal((n, d))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
     return as_contexts(X), np.argmax(X @ (3 * rng.standard_normal((d, K))) + rng.gumbel(size=(n, K)), axis=1)
+
+
+def one_chain(W: np.ndarray, U: float, G: np.ndarray, step: float) -> Chains:
+    tally, works = np.zeros(2, np.int64), (np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3))
+    return Chains(
+        W[None].copy(), np.array([U]), G[None].copy(), np.zeros((1, 1, 3, 2)), np.array([step]), tally, *works
+    )
+
+
+@pytest.mark.parametrize(("u", "rate"), [(1e-300, 1.0), (1.0, 0.0)])
+def test_the_logarithm_of_the_step_follows_the_acceptance_rate(u, rate):
+    """By .5 / 16^(1/4) times its distance to .574 after 16 rounds; a large proposal is accepted at u = 1e-300 only."""
+    X, y = plane(2, 12, 2, 3)
+    chains = one_chain(np.zeros((3, 2)), 0.0, np.zeros((3, 2)), 0.15)
+    advance(chains, X, np.eye(3)[y], math.inf, np.full((1, 1, 3, 2), 9.0), np.full((1, 1), u), 16, 1.0)
+    assert math.log(chains.step[0] / 0.15) == pytest.approx(0.25 * (rate - 0.574))
+    assert chains.tally.tolist() == [1, rate]
 
 
 def test_potential_against_the_losses() -> None:
@@ -51,10 +69,7 @@ def test_a_step_is_accepted_with_the_probability_of_metropolis_and_hastings(ridg
         chance = U(W) - U(V) + (forth - back) / (4.0 * e)
         for shift, expected in ((-1e-9, True), (1e-9, False)):
             u = math.exp(chance + shift)
-            chains = Chains(
-                W[None].copy(), np.array([U(W)]), gradient(W)[None], np.zeros((1, 1, 3, 2)), np.array([e]),
-                np.zeros(2, np.int64), np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3)
-            )  # fmt: skip
+            chains = one_chain(W, U(W), gradient(W), e)
             assert mala_step(chains, 0, X, C, math.inf, noise, u, ridge) == expected
             np.testing.assert_allclose(chains.W[0], V if expected else W, rtol=1e-12)
             assert chains.U[0] == pytest.approx(U(V) if expected else U(W), rel=1e-12)

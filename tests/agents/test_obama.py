@@ -86,6 +86,8 @@ def test_without_exploration_the_weight_is_cut_and_counted():
     """gamma = 0: eta = e^{-2BR}/K; below it, which a Gaussian allows and the ball does not, the weight is 1."""
     agent = ObamaLite(problem(2, 1), np.random.default_rng(0), decoding="sample", gamma=0.0)
     assert agent.state.eta == pytest.approx(math.exp(-2) / 2)
+    twice = ObamaLite(Problem(1, 2, 2.0), np.random.default_rng(0), decoding="sample", gamma=0.0)
+    assert twice.state.eta == pytest.approx(math.exp(-4) / 2)
     x, rare = np.array([1.0]), math.exp(-2) / 4
     agent.learn(x, Decision(0, np.array([rare, 1 - rare])), True)
     assert agent.diagnostics()["cut"] == 1

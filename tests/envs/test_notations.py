@@ -10,7 +10,7 @@ import pytest
 from banditlab.envs._columns import column_of
 from banditlab.envs._lines import records, refuse_odd_lines, sniff_separator, without_comments
 from banditlab.envs._reading import PLAIN, Reading, exact, is_one_of, with_numbers
-from banditlab.envs._text import as_utf8
+from banditlab.envs._text import as_utf8, from_ascii, in_ascii
 from banditlab.errors import FaultError
 
 
@@ -21,6 +21,12 @@ def test_an_encoding_is_proposed(data: bytes, name: str) -> None:
     assert error.value.options == ("--encoding", name)
     for few in (b"a\0b\0c\0d\0ee", b"a\0"):  # too few zeros for UTF-16
         assert as_utf8("t", few) == few
+
+
+@pytest.mark.parametrize("text", ["plain", "é", "\2e9\3", "\0\1\2\3é"])
+def test_a_text_comes_back_from_ascii(text: str) -> None:
+    assert in_ascii(text).isascii()
+    assert from_ascii(in_ascii(text)) == text
 
 
 @pytest.mark.parametrize(

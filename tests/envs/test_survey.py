@@ -111,6 +111,8 @@ def test_seconds_of_a_clock_and_parts_of_seconds_are_times(unit):
         ([14, 15, 16, 17] * 3, "1 to 17", ""),
         ([13] * 3, "1 to 4, and 3 rows at 13, 3 times", ""),
         ([12] * 3, "1 to 12", ""),
+        ([12, 24], "1 to 12, and 1 row at 24, 1.1 times", ""),
+        ([12, 23], "1 to 23", ""),
         ([-8] * 3, "-8 to 4", ""),
     ],
 )

@@ -36,6 +36,17 @@ def test_enough_steps_are_aioli(norm_bound: float) -> None:
     assert direct.certificate() == pytest.approx(plain.certificate(), rel=1e-9)
 
 
+def test_small_contexts_have_margins() -> None:
+    """The rank of Lemma 2's matrix is counted beside its largest eigenvalue, here 1e-12."""
+    X, y = stream()
+    players = AIOLIDirect(Problem(D, 2, 1.0), None, steps=100), AIOLI(Problem(D, 2, 1.0), None)
+    for player in players:
+        for x, label in zip(1e-6 * X[:10], y):
+            player.update(x, int(label))
+    direct, plain = (player.predict(1e-6 * X[20])[0] for player in players)
+    assert direct == pytest.approx(plain, rel=1e-6, abs=0.0)
+
+
 @pytest.mark.parametrize("radius", [0.5, 1.0, 2.0])
 def test_the_first_step_is_lemma_3s_whatever_the_radius(radius: float) -> None:
     """One step from 0 goes lambda/(4 lambda + R^2) down a gradient of -2 u: the margin is twice that times x'A^{-1} b."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from banditlab.agents.stacked.cold_start import add_bounds
 from banditlab.agents.stacked.experts import LINEAR
 from banditlab.agents.stacked.stackcb import EPOCH, ROUNDS, StackCB, rebuild
 from banditlab.numerics.contexts import as_contexts
@@ -36,6 +37,16 @@ def clusters(rng, K, d, T):
     centres = 1.2 * rng.standard_normal((K, d)) * (rng.random((K, d)) < 0.08)
     y = rng.integers(0, K, T)
     return centres[y] + rng.standard_normal((T, d)), y
+
+
+def test_confidence_bounds_by_hand():
+    m, q = np.array([9.0, 0.3, -0.1, 0.2]), np.array([9.0, 0.04, 0.01, 0.0])
+    one, three = np.zeros(2), np.zeros(3)
+    for n in (20, 21):  # in the first half of d rounds only
+        add_bounds(m, q, 0.5, 1, 1, n, 40, one)
+        add_bounds(m, q, 0.5, 1, 3, n, 40, three)
+    np.testing.assert_allclose(one, [4 * 2 * 0.3, 0.0])
+    np.testing.assert_allclose(three, [4 * (0.3 - 0.02 + 0.9 * 0.2), 4 * (-0.1 - 0.005 + 0.9 * 0.1), 4 * 0.2])
 
 
 @pytest.mark.parametrize(("K", "d", "same"), [(2, 1, True), (2, 7, True), (2, 8, False), (3, 11, True), (3, 12, False)])

@@ -70,7 +70,7 @@ def test_what_is_asked_before_building_holds_afterwards(id_: str, settings: dict
     "id_",
     [
         *("linucb", "lints", "confidit", "fastcb", "squarecb", "newtron", "soba", "obama-lite"),
-        *("ons", "folklore", "ftrl", "gaf-fresh"),
+        *("ons", "folklore", "ftrl", "gaf-fresh", "b-grid"),
     ],
 )
 def test_second_order_players_say_so(id_: str) -> None:

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from banditlab.comparators import ComparatorError, best_in_ball, collapse
 from banditlab.comparators._ball_geometry import frank_wolfe_gap, point, row_norms, shrinkage
-from banditlab.comparators._interior import interior
+from banditlab.comparators._interior import _off, interior
 from banditlab.comparators._objective import Objective
 from banditlab.errors import UsageError
 
@@ -72,6 +72,15 @@ def test_scipy_agrees_and_its_value_lies_in_the_interval(seed, d, K, B):
     assert slow >= found.loss - found.gap - 1e-12 * slow  # nobody beats the interval
     loose = best_in_ball(U, C, B, tolerance=1e-3)
     assert loose.loss - loose.gap - 1e-12 <= found.loss <= loose.loss + 1e-12
+
+
+def test_the_residual_is_that_of_both_equations():
+    B, mu, W = 2.0, 0.3, np.array([[1.0, 0.5], [0.0, -1.9]])
+    nu = 2.0 * mu / (B**2 - (W * W).sum(axis=1))  # -nu f = mu
+    p = point(Objective(*sample(0, d=2, K=2)), W, W @ np.zeros((2, 12)), B)
+    assert _off(p._replace(G=-nu[:, None] * W), nu, B, mu) == pytest.approx(0.0, abs=1e-12)
+    assert _off(p._replace(G=3.0 - nu[:, None] * W), nu, B, mu) == pytest.approx(B * 3.0 * 2.0)
+    assert _off(p._replace(G=-nu[:, None] * W), nu, B, 0.5) == pytest.approx(0.2 * np.sqrt(2.0))
 
 
 def test_scikit_learn_agrees_when_the_ball_is_slack():

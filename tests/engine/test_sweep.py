@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -304,6 +305,18 @@ def test_an_interrupt_while_storing_keeps_what_was_finished(small, tmp_path, mon
     shelf.store_all()
     assert len(shelf.outcomes) == 1
     assert finished_runs(tmp_path) == {"aa"}
+
+
+def test_runs_are_stored_once_the_first_has_waited_long_enough(small, tmp_path, monkeypatch):
+    clock, stored, run = SimpleNamespace(now=100.0), [], small().plan.runs[0]
+    monkeypatch.setattr(work_module, "STORE_SECONDS", 5.0)
+    monkeypatch.setattr(work_module, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    monkeypatch.setattr(Store, "write_runs", lambda self, runs: stored.append(len(runs)))
+    shelf = work_module._Buffer(Store(tmp_path))
+    for now in (100.0, 102.0, 103.5, 104.0, 120.0):  # the first began at 99
+        clock.now = now
+        shelf.add(run, {"run_id": ["aa"], "round": [1]}, 1.0)
+    assert stored == [4]
 
 
 def test_a_run_that_cannot_be_stored_takes_no_other_with_it(small, tmp_path, monkeypatch):

@@ -206,6 +206,15 @@ def test_refusals() -> None:
                        nodes="theory").nodes > 801  # fmt: skip
 
 
+def test_what_is_known_of_the_memory() -> None:
+    problem, ask = Problem(3, 2, 1.0), {"members": 50, "steps": 5, "chains": 7}
+    sizes = {"net": 50, "mala": 35, "quadrature": 801}
+    assert {s: Aggregating.least_bytes(problem, {**ask, "sampler": s}) for s in sizes} == {
+        s: 16.0 * size * 2 * 3 for s, size in sizes.items()
+    }
+    assert Aggregating.least_bytes(problem, {"sampler": "quadrature", "nodes": "theory"}) == 16.0 * 2 * 3
+
+
 def test_chains_forecast_no_blocks() -> None:
     rng = np.random.default_rng(0)
     assert Aggregating(Problem(2, 2, 1.0), rng).plays_blocks

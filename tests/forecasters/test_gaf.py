@@ -210,6 +210,7 @@ def test_the_theorys_number_of_samples_is_refused() -> None:
         GAFFresh(Problem(2, 3, 1.0), np.random.default_rng(0), samples="theory")
     with pytest.raises(IncompatibleError, match=r"n\^3 ln\(n/delta\) = .* at n = 1,000,000"):
         GAFFresh(Problem(2, 3, 1.0, 10**6), np.random.default_rng(0), samples="theory")
+    assert GAF(Problem(2, 2, 1.0), np.random.default_rng(0), samples=2)._independent() == 1  # one antithetic pair
     assert GAF.least_bytes(Problem(2, 3, 1.0), {"samples": 5300}) > 4 * 3 * 5300
     ask = {"samples": "theory"}
     assert GAFFresh.least_bytes(Problem(2, 3, 1.0), ask) < 1000 < 4 * 3 * 5299

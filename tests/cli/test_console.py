@@ -76,6 +76,19 @@ def test_the_bar_counts_runs_and_streams_and_has_room_for_its_words(width: int, 
     assert "about 5 s left" in words
 
 
+def test_the_bar_is_full_after_all_runs_and_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: list[tuple[int, int]] = []
+    monkeypatch.setattr(
+        console.Bar, "update", lambda self, line, **told: parts.append((told["completed"], told["total"]))
+    )
+    made = console.Console()
+    made.out, _ = terminal(100, force_terminal=True)
+    with made._shown() as show:
+        show(progress(runs_done=3, streams_done=1))
+        show(progress(runs_done=4, streams_done=2))
+    assert parts == [(4, 6), (6, 6)]
+
+
 # ----------------------------------------------------------------------------------------------------- estimates and results
 
 

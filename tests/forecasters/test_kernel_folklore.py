@@ -87,6 +87,11 @@ def test_the_regret_against_the_space_is_below_its_certificate(cls: Any, setting
             assert player.space_certificate() <= folklore_kernel(N, size, K, B, 1.0, lam, c) + 1e-3
 
 
+def test_the_effective_dimension_of_orthogonal_contexts() -> None:
+    player = KernelFOLKLORE(Problem(3, 2, 1.0), None, kernel="linear")
+    assert player.effective_dimension(0.5 * np.eye(3), 0.25) == pytest.approx(1.5)  # eigenvalues .25
+
+
 @pytest.mark.slow
 def test_random_features_are_folklore_on_them() -> None:
     X, y = stream()

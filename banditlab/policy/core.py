@@ -194,7 +194,7 @@ class Core:
         """Choose a class among those of the mask (K,) at the finite context x (d,)."""
         x = as_contexts(x)
         # vdot, because dot warns of an overflow
-        if self._quick and not (x.shape == self._shape and np.vdot(x, x) <= self._reach):
+        if not (x.shape == self._shape and np.vdot(x, x) <= self._reach):
             as_context(x, self.agent.problem)  # raises an error that names the fault
         return self.choose_own(x, mask)
 

@@ -182,6 +182,19 @@ def test_an_agent_with_verbs_of_its_own_is_asked_by_them() -> None:
         core.mask(["a"])
 
 
+def test_an_agent_that_checks_nothing_gets_no_context_outside_the_ball() -> None:
+    class Careless:
+        problem = Problem(2, 3, 1.0)
+
+        def act(self, context: Any) -> Any:
+            raise AssertionError
+
+    core = Core(Careless(), ["a", "b", "c"], np.random.default_rng(0))  # type: ignore[arg-type]
+    for context in ([0.8, 0.8], [0.1, 0.1, 0.1]):
+        with pytest.raises(UsageError, match="context"):
+            core.choose(np.array(context), None)
+
+
 def test_a_choice_tells_the_classes_of_its_own_time(policy: Policy) -> None:
     choice = policy.decide(ROW)
     scores = choice.scores

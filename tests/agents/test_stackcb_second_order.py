@@ -74,6 +74,8 @@ def test_memory_is_what_it_says_and_little():
     least = {form: StackCB.least_bytes(problem, {"second_order": form}) for form in ("full", "diagonal")}
     assert least["full"] > 5 * least["diagonal"] > 5 * 8.0 * 2048 * 1000
     assert StackCB.least_bytes(problem, {}) == least["diagonal"]
+    few = [StackCB.least_bytes(Problem(3, 2, 1.0), {"blocks": blocks, "features": 64}) for blocks in (0, 1, 2)]
+    assert few[2] - few[1] == few[1] - few[0] > 0.0
     agent = StackCB(problem, np.random.default_rng(0))
     taken = sum(array.nbytes for array in numbers(agent.state))
     assert least["diagonal"] < taken < 2 * least["diagonal"]

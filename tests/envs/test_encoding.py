@@ -66,6 +66,11 @@ def test_one_row_is_encoded_as_its_table(scaling, missing):
         )  # fmt: skip
 
 
+def test_a_saved_encoder_has_texts_as_they_are_written():
+    frame = pd.DataFrame({"city": ["Köln", "Łódź", "Köln"], "spent": [1.0, 2.0, 4.0]})
+    assert "Łódź".encode() in Encoder.fit(frame).to_bytes()
+
+
 @pytest.mark.parametrize("unit", [1e200, 1e-200, 1e302])
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_extreme_units(unit, scaling):

@@ -47,7 +47,8 @@ def by_context(
 def sum_over_entries(function: Callable[..., Any]) -> Any:
     """Compile a function with sums over the entries of its argument x: a `reduction` if x is an array.
 
-    The sums over a `SparseRow` are in the order of its entries, because a gather gains nothing from another order.
+    The sums over a `SparseRow` are in the order of its entries. In an order chosen by the compiler, their last bits
+    depended on which kernels were read from the disk cache, and sparse entries are not read faster in another order.
     """
     return by_context(reduction(function), njit(function, forceinline=False))
 

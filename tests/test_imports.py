@@ -273,7 +273,7 @@ def unannotated(tree: ast.Module) -> set[str]:
     }
 
 
-COMPILERS = {"njit", "inline", "reduction", "intrinsic", "bind", "by_context", "by_type"}
+COMPILERS = {"njit", "inline", "reduction", "intrinsic", "bind", "by_context", "by_type", "sum_over_entries"}
 
 
 def compiled(tree: ast.Module) -> set[str]:

@@ -79,7 +79,7 @@ def test_the_bar_counts_runs_and_streams_and_has_room_for_its_words(width: int, 
 def test_the_bar_is_full_after_all_runs_and_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     parts: list[tuple[int, int]] = []
     monkeypatch.setattr(
-        console.Bar, "update", lambda self, line, **told: parts.append((told["completed"], told["total"]))
+        console.Bar, "update", lambda self, line, **values: parts.append((values["completed"], values["total"]))
     )
     made = console.Console()
     made.out, _ = terminal(100, force_terminal=True)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from banditlab.disk import write_whole
 from banditlab.engine.memory import memory
 from banditlab.results import system
 from banditlab.results.files import write_bytes
@@ -188,10 +187,3 @@ def test_a_stored_file_is_as_readable_as_any_other(tmp_path: Path, monkeypatch: 
     monkeypatch.delattr(os, "fchmod")
     write_bytes(tmp_path / "stored", b"there")
     assert (tmp_path / "stored").read_bytes() == b"there"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
-def test_a_whole_file_has_the_permissions_of_a_new_one(tmp_path: Path) -> None:
-    write_whole(tmp_path / "whole", b"x")
-    (tmp_path / "new").touch()
-    assert (tmp_path / "whole").stat().st_mode == (tmp_path / "new").stat().st_mode
